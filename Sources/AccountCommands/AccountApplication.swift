@@ -199,6 +199,10 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// Whether a sign-in binds the tokens to a key of the session (RFC 9449). With `nil`, the authority decides.
     public var bindsTokens: Bool?
 
+    /// Whether requests leave out the parameter `resource` (RFC 8707), because the service refuses it. With `nil`, the
+    /// authority decides.
+    public var omitsResource: Bool?
+
     /// Whether to register the app again with a service that registers apps (RFC 7591). It is not stored.
     public var registersAgain = false
 
@@ -301,7 +305,7 @@ public struct AccountService: Sendable, Equatable, Codable {
 extension AccountService {
     private enum CodingKeys: CodingKey {
         case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
-        case clientAuthentication, url, clientMetadataURL, bindsTokens, isIssuerNamed
+        case clientAuthentication, url, clientMetadataURL, bindsTokens, isIssuerNamed, omitsResource
     }
 
     /// Decodes a service, including the format of earlier versions.
@@ -321,6 +325,7 @@ extension AccountService {
             url: try container.decodeIfPresent(String.self, forKey: .url),
             clientMetadataURL: try container.decodeIfPresent(String.self, forKey: .clientMetadataURL))
         bindsTokens = try container.decodeIfPresent(Bool.self, forKey: .bindsTokens)
+        omitsResource = try container.decodeIfPresent(Bool.self, forKey: .omitsResource)
         isIssuerNamed = try container.decodeIfPresent(Bool.self, forKey: .isIssuerNamed)
     }
 }

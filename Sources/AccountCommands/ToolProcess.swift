@@ -107,7 +107,10 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         let text = fullMessage(for: error)
         guard !text.isEmpty else { return code }
         guard code == .success || code == .validationFailure else {
-            Terminal.say("\(CommandLine.toolName): \(message(for: error))")
+            let message = message(for: error)
+            // The parser shows an error without a description as Swift does.
+            let isSwift = !(error is any CustomStringConvertible) && message == "\(error)"
+            Terminal.say("\(CommandLine.toolName): \(isSwift ? error.userText : message)")
             return code
         }
         guard code == .success else {
@@ -148,7 +151,11 @@ extension AccountError {
     ///
     /// - Parameter variable: The variable of the token that replaces the archive. Signing in then has no effect, so the
     ///   hint is to replace the token.
-    mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
+    package mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
+        if code == .renewalRefused, hint?.contains("`") != true {
+            let advice = SignInAdvice(mentionedIn: message)
+            hint = "sign in again with `\(command)\(advice.map { " " + $0.options } ?? "")`"
+        }
         if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") {
             hint = variable.map(AccountError.hint(forTokenIn:)) ?? "run `\(command)`"
         }

@@ -118,7 +118,7 @@ extension AccountError: CustomStringConvertible {
         guard let cause, requestFailure == nil, accessRequirement == nil else { return message }
         // Name the file once.
         if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
-        return "\(message) (\(cause))"
+        return "\(message) (\(cause.userText))"
     }
 }
 

@@ -168,7 +168,7 @@ enum StandAlone: AccountApplication {
     private static func requestOptions(of service: AccountService) -> OAuthRequestOptions {
         OAuthRequestOptions(
             redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
-            parameters: service.parameters,
+            omitsResource: service.omitsResource ?? false, parameters: service.parameters,
             clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) },
             username: service.username, bindsTokens: service.bindsTokens ?? false)
     }

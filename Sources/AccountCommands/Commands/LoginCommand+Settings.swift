@@ -19,7 +19,7 @@ extension LoginCommand {
             let binding = SignInBinding(account: account, earlier: earlier, service: service, remembered: remembered)
             try await makeRules(for: service, and: resources, binding, in: session, context)
         } catch {
-            Terminal.say("note: you are signed in, but the settings were not saved (\(error))")
+            Terminal.say("note: you are signed in, but the settings were not saved (\(error.userText))")
         }
     }
 

@@ -74,7 +74,7 @@ extension LoginCommand {
                     page = written
                     await ExternalProgram.openBrowser(at: written)
                 } catch {
-                    Terminal.say("note: cannot open the browser automatically (\(error)).")
+                    Terminal.say("note: cannot open the browser automatically (\(error.userText)).")
                 }
             }
         } catch {
@@ -121,7 +121,7 @@ extension LoginCommand {
             do {
                 return try signIn.receive(line)
             } catch {
-                Terminal.say("\(error)")
+                Terminal.say(error.userText)
             }
         }
     }
@@ -143,7 +143,7 @@ extension LoginCommand {
                 return try signIn.receive(line)
             } catch {
                 guard Terminal.isTerminal(.input) else { throw error }
-                Terminal.say("\(error)")
+                Terminal.say(error.userText)
             }
         }
     }

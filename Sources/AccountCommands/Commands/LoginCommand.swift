@@ -362,9 +362,15 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// Adds a hint to an error if the client ID, or the client secret from the environment, may be wrong.
     private func advised(_ error: any Error, _ plan: Plan) -> any Error {
         let variable = App.clientSecretVariable
-        guard var advised = error as? AccountError, advised.code == .misconfigured, advised.hint == nil else {
-            return error
+        guard var advised = error as? AccountError else { return error }
+        if case .oauthError(let code, let description)? = advised.requestFailure?.failureOfRequest,
+            let advice = SignInAdvice(code, description: description),
+            !plan.isMachine || [.invalidScope, .invalidTarget].contains(code)
+        {
+            advised.hint = advice.hint
+            return advised
         }
+        guard advised.code == .misconfigured, advised.hint == nil else { return error }
         if plan.isWorkload {
             // Other errors of this code contain their advice.
             guard case .oauthError? = advised.requestFailure else { return error }

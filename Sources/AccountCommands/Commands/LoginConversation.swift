@@ -101,7 +101,7 @@ struct LoginConversation<App: AccountApplication> {
             do {
                 session = try SessionName(name)
             } catch {
-                Terminal.say(.failure, StyledText(String(describing: error)))
+                Terminal.say(.failure, StyledText(error.userText))
                 continue
             }
             if try await !context.sessions().contains(session) { return session }
@@ -187,7 +187,7 @@ struct LoginConversation<App: AccountApplication> {
         } catch let error as AccountError
             where [.misconfigured, .serviceUnavailable, .invalidArgument].contains(error.code) && answers.url == nil
         {
-            Terminal.say(.failure, StyledText(String(describing: error)))
+            Terminal.say(.failure, StyledText(error.userText))
         }
     }
 

@@ -70,7 +70,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                     await context.removeRegistration(of: registration.account, at: registration.authority)
                 }
             } catch let error as AccountError where all {
-                Terminal.say(.failure, "session \(session): \(error)")
+                Terminal.say(.failure, "session \(session): \(error.userText)")
                 failure = error
             }
         }
@@ -92,7 +92,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             // Continue the sign-out even if the account is unreadable.
             return nil
         } catch {
-            work = "unreadable changes (\(error))"
+            work = "unreadable changes (\(error.userText))"
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
@@ -127,7 +127,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
                 // Sign out even if the service is unknown.
-                Terminal.say("note: the service is not notified of this sign-out (\(error))")
+                Terminal.say("note: the service is not notified of this sign-out (\(error.userText))")
             }
         }
         // The sign-out discards an incoming move, whether or not the move is readable.

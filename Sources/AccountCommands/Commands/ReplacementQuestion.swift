@@ -56,7 +56,7 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
                     return .store(in: store)
                 }
             } catch {
-                Terminal.say("\(error)")
+                Terminal.say(error.userText)
             }
         }
     }

@@ -97,7 +97,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
             switch state {
             case .verified(let account), .unverified(let account, _): "signed in \(account.signedInText)"
             case .signedOut: "not signed in"
-            case .unreadable(let error): "which cannot be read: \(error)"
+            case .unreadable(let error): "which cannot be read: \(error.userText)"
             }
         Terminal.say(.success, "The default session is now \(bold: session), \(user).")
     }

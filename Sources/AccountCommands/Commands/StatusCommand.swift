@@ -37,6 +37,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let isOver = state.account?.isOver(at: Date()) == true
         let isMoved = state.account?.move != nil
         if isOver { document.reason = isMoved ? UnverifiedReason.Code.moved.rawValue : "expired" }
+        if let account = state.account, !isGiven, let reason = await context.archive.renewalRefusal(of: account) {
+            (document.reason, document.message) = (reason.code.rawValue, reason.detail)
+        }
         // Omit an unreadable move; `doctor` reports the reason.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         document.incomingFrom = incoming?.place
@@ -89,8 +92,10 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     /// Describes what prevents the next refresh of the account in the archive.
     private func problems(of state: SessionState, _ context: CommandContext<App>) async -> [String] {
         guard let account = state.account else { return [] }
-        let refusal = await context.archive.refusesRefreshSince()
+        let ended = await context.archive.renewalRefusal(of: account)
+        let refusal = ended == nil ? await context.archive.refusesRefreshSince() : nil
         return [
+            ended.map { StateText.sentence(StateText.noRenewal(of: account, $0, context.hint)) },
             refusal.map { StateText.refusal(of: account, since: $0, context.hint) },
             await context.assertionProblem(of: account),
             StateText.narrowed(account.credentials, context.hint),
@@ -131,7 +136,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append((Self.userLabel, "no. " + StateText.explanation(of: signOut, context.hint)))
         case .unreadable(let error):
             rows.append((Self.userLabel, "unknown: the archive cannot be read"))
-            rows.append(("Problem", "\(error)"))
+            rows.append(("Problem", "\(error.userText)"))
         }
         if let unfinished {
             rows.append(
@@ -180,7 +185,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             guard try await context.archive.hasOfflineKeys() else { return nil }
             return try await App.linkedStorage(of: context.archive)?.unsentWork()
         } catch {
-            return "unreadable (\(error))"
+            return "unreadable (\(error.userText))"
         }
     }
 

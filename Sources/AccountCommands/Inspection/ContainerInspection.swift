@@ -5,13 +5,16 @@ import AccountSupport
 struct ContainerInspection {
     let container: AppContainer
 
+    /// The variable with the folder for all files.
+    var homeVariable = "ACCOUNT_HOME"
+
     func findings() -> [Finding] {
         var findings: [Finding] = []
         func add(_ body: () throws -> [Finding]) {
             do {
                 findings += try body()
             } catch {
-                findings.append(Finding(problem: "\(error)"))
+                findings.append(Finding(problem: error.userText))
             }
         }
         var sessions: [SessionName] = []
@@ -37,7 +40,9 @@ struct ContainerInspection {
                     .map { leftover(folder + "/" + $0, in: storage) }
             }
         }
-        return findings + SavingInspection(container: container, sessions: sessions).findings()
+        return findings + SavingInspection(
+                container: container, sessions: sessions, homeVariable: homeVariable
+            ).findings()
     }
 
     private func checkFolders(_ sessions: [SessionName], _ preferences: Preferences) throws -> [Finding] {

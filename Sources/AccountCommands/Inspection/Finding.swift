@@ -34,7 +34,7 @@ package struct Finding {
 
     /// - Parameter session: The session that the error is about; `nil` if it concerns more than one.
     package init(_ error: any Error, in session: SessionName? = nil) {
-        self.init(problem: (session.map { "session \($0): " } ?? "") + "\(error)")
+        self.init(problem: (session.map { "session \($0): " } ?? "") + "\(error.userText)")
         errorCode = (error as? AccountError)?.code
     }
 
@@ -52,7 +52,7 @@ package struct Finding {
             try await repair()
             isFixed = true
         } catch {
-            advice += " (the repair failed: \(error))"
+            advice += " (the repair failed: \(error.userText))"
         }
     }
 }

@@ -13,13 +13,17 @@ import Darwin
 struct SavingInspection {
     let folders: [String]
 
+    /// The variable with the folder for all files.
+    private let homeVariable: String
+
     /// The folder of the ``RevocationIndex``, which needs no space.
     private let index: String
 
     /// More bytes than the archive and the settings of a session need.
     private static let byteCount = 32 * 1024
 
-    init(container: AppContainer, sessions: [SessionName]) {
+    init(container: AppContainer, sessions: [SessionName], homeVariable: String) {
+        self.homeVariable = homeVariable
         let preferences = Preferences(container: container).folder
         var folders = [container.documentsPath, container.keysPath, preferences]
         for session in sessions {
@@ -49,7 +53,7 @@ struct SavingInspection {
             failures.append((index, error))
         }
         return Set(failures.map(\.error.errno)).sorted().flatMap { code in
-            Self.findings(failures.filter { $0.error.errno == code }, code)
+            self.findings(failures.filter { $0.error.errno == code }, code)
         }
     }
 
@@ -76,6 +80,7 @@ struct SavingInspection {
         let file = try FileDescriptor.create(folder + "/" + name)
         do throws(SystemCallError) {
             try file.reserve(byteCount)
+            _ = try FileLock(file.path).tryTake()
         } catch {
             try SystemCall.remove(file.path)
             throw error
@@ -83,11 +88,17 @@ struct SavingInspection {
         try SystemCall.remove(file.path)
     }
 
-    private static func findings(_ failures: [(folder: String, error: SystemCallError)], _ code: Int32) -> [Finding] {
+    private func findings(_ failures: [(folder: String, error: SystemCallError)], _ code: Int32) -> [Finding] {
         let folders = failures.map(\.folder)
         let places = folders.joined(separator: ", ")
         let first = folders[0].shellWord
         switch code {
+        case _ where failures.contains(where: \.error.isUnsupportedLock):
+            return [
+                Finding(
+                    problem: "the file system of \(places) supports no locks (\(SystemCallError.text(code)))",
+                    advice: ": set \(homeVariable) to a folder on a local disk")
+            ]
         case EROFS:
             return [
                 Finding(

@@ -113,6 +113,9 @@ struct SessionInspection<App: AccountApplication> {
                 Finding(problem: "session \(session): \(StateText.text(move, hint))", isNote: move.isComplete))
         } else if account.isOver(at: SystemWallClock().now) {
             findings.append(Finding(problem: "session \(session): \(StateText.end(of: account, hint))"))
+        } else if let reason = await store.renewalRefusal(of: account) {
+            findings.append(
+                Finding(problem: "session \(session): \(StateText.noRenewal(of: account, reason, hint))"))
         } else if let date = await store.refusesRefreshSince() {
             findings.append(
                 Finding(problem: "session \(session): \(StateText.refusal(of: account, since: date, hint))"))

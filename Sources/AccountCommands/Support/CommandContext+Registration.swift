@@ -8,7 +8,7 @@ extension CommandContext {
         do {
             try await App.clientRegistrations(logger: logger).keep(clientID: account.credentials.clientID, at: issuer)
         } catch {
-            Terminal.say("note: signing out on this machine may end the shared session (\(error))")
+            Terminal.say("note: signing out on this machine may end the shared session (\(error.userText))")
         }
     }
 

@@ -22,8 +22,13 @@ extension CommandContext {
             || ownClientProblem(of: account, in: session) != nil
     }
 
-    /// Adds the variable to an error, if the client secret of the session is missing or wrong.
-    func namingClientSecret(_ error: any Error) -> any Error {
+    /// Adds the variable that helps to an error: if the client secret of the session is missing or wrong, or if the folder of
+    /// the session supports no locks.
+    func namingVariable(_ error: any Error) -> any Error {
+        if var error = error as? AccountError, (error.cause as? SystemCallError)?.isUnsupportedLock == true {
+            error.hint = "set \(App.environmentPrefix)_HOME to a folder on a local disk"
+            return error
+        }
         guard var error = error as? AccountError, error.code == .misconfigured, error.hint == nil,
             let account = archive.account, let machine = account.credentials.machine, App.acceptsIssuer
         else { return error }
@@ -86,7 +91,7 @@ extension CommandContext {
             if case .misconfigured(let text) = problem { return text }
             return "\(SessionDecision.reason(for: problem))"
         } catch {
-            return "\(error)"
+            return error.userText
         }
     }
 
@@ -192,7 +197,8 @@ extension CommandContext {
             service.scopes = request.scopes
             service.usesDefaultScopes = request.defaultScopes ?? true
         }
-        if !request.resources.isEmpty { service.resources = request.resources }
+        if !request.resources.isEmpty { (service.resources, service.omitsResource) = (request.resources, nil) }
+        if request.noResource { (service.resources, service.omitsResource) = ([], true) }
         if !request.parameters.isEmpty { service.parameters = request.parameters.values }
     }
 
@@ -224,7 +230,13 @@ extension CommandContext {
             } else {
                 try? authority(for: rememberedService(), timeout: .seconds(10))
             }
-        return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? [])
+        if let authority { return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? []) }
+        // Before the first sign-in, a problem with the network's settings is the same for each service. No request can reach the
+        // name below (RFC 6761, section 6.4).
+        let unknown = try? self.authority(
+            for: AccountService(issuer: "https://unknown.invalid"), timeout: .seconds(10))
+        let settings = (unknown as? any NetworkSettingsAuthority)?.networkSettings ?? []
+        return own + settings.filter { $0.problem != nil }
     }
 }
 

@@ -98,6 +98,13 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             visibility: App.visibility(of: .browser, .device)))
     var resources: [String] = []
 
+    @Flag(
+        name: .customLong("no-resource"),
+        help: ArgumentHelp(
+            "Leave out the parameter resource (RFC 8707), for a service that refuses it. Remembered for the session.",
+            visibility: App.visibility(of: .browser, .device)))
+    var noResource = false
+
     @Option(
         name: .customLong("parameter"),
         help: ArgumentHelp(
@@ -124,6 +131,9 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
         if let redirectURI, !Self.isRedirect(redirectURI) {
             throw ValidationError(
                 "--redirect-uri requires a URL on this machine without ? and #, such as http://127.0.0.1:8400/callback")
+        }
+        if noResource, !resources.isEmpty {
+            throw ValidationError("--no-resource cannot be combined with --resource")
         }
         for resource in resources where !RequestRules.isResource(resource) {
             throw ValidationError("--resource requires an absolute URI without #, such as https://api.example.com")

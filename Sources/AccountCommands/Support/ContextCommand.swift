@@ -45,7 +45,7 @@ extension ContextCommand {
             try await body(context)
         } catch {
             failure = error
-            say(context.namingClientSecret(error), naming: context.hint)
+            say(context.namingVariable(error), naming: context.hint)
         }
         await context.finishPendingRequests()
         if failure == nil, let store = context.storeWithUnsavedTokens {

@@ -10,7 +10,7 @@ extension AccountError {
         case .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
         case .serviceUnavailable, .requestFailed: 69
         case .busy, .conflict, .storeUnreachable: 75
-        case .notSignedIn, .signInRefused, .insufficientScope, .stepUpRequired: 77
+        case .notSignedIn, .renewalRefused, .signInRefused, .insufficientScope, .stepUpRequired: 77
         case .misconfigured, .moved: 78
         case .invalidArgument: 64
         case .cancelled: 130
@@ -26,6 +26,7 @@ extension SessionState {
     func exitCode(verdictNeeded: Bool = false) -> ExitCode {
         switch self {
         case .verified: .success
+        case .unverified(_, let reason) where verdictNeeded && reason.code == .renewalRefused: ExitCode(77)
         case .unverified(_, let reason) where verdictNeeded:
             ExitCode([.misconfigured, .moved].contains(reason.code) ? 78 : 69)
         case .unverified: .success

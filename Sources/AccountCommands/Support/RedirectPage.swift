@@ -87,7 +87,7 @@ final class RedirectPage: Sendable {
         do {
             _ = try SystemCall.remove(path)
         } catch {
-            Terminal.say("note: \(path) is no longer needed, but cannot be removed (\(error)).")
+            Terminal.say("note: \(path) is no longer needed, but cannot be removed (\(error.userText)).")
         }
     }
 

@@ -23,6 +23,7 @@ package enum StateText {
         of reason: UnverifiedReason, _ account: Account, _ hint: CommandHint
     ) -> String {
         let service = account.issuer ?? "the service"
+        if reason.code == .renewalRefused { return noRenewal(of: account, reason, hint) }
         if reason.code == .moved, let move = account.move { return text(move, hint) }
         // Name the host once: the detail already contains it with its port.
         if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
@@ -56,6 +57,19 @@ package enum StateText {
         return keptText(text, account)
     }
 
+    /// Explains that the service refuses to renew a session whose access token has expired.
+    static func noRenewal(of account: Account, _ reason: UnverifiedReason, _ hint: CommandHint) -> String {
+        let place = [account.issuer, reason.detail].compactMap(\.self).joined(separator: ": ")
+        return "the service no longer renews this session; \(signInAgain(after: reason.detail, hint))"
+            + "\(place.isEmpty ? "" : " (\(place))"). Until then, the account and its data are kept."
+    }
+
+    /// Returns the command that signs in again, with the option that helps against an error of the service.
+    static func signInAgain(after detail: String?, _ hint: CommandHint) -> String {
+        let advice = detail.flatMap { SignInAdvice(mentionedIn: $0) }
+        return "sign in again with `\(hint.command("login", advice?.options ?? ""))`"
+    }
+
     private static func keptText(_ cause: String, _ account: Account) -> String {
         var text = cause + ". You are still signed in"
         if let verifiedAt = account.verifiedAt { text += "; last confirmed \(relative(verifiedAt))" }
@@ -78,7 +92,7 @@ package enum StateText {
     }
 
     static func refusal(of account: Account, since date: Date, _ hint: CommandHint) -> String {
-        "\(account.issuer ?? "The service") has refused to refresh this session since \(Self.date(date)) (invalid_request). You "
+        "\(account.issuer ?? "The service") has refused to refresh this session since \(Self.date(date)). You "
             + "are still signed in. If this continues, sign in again with `\(hint.command("login"))`."
     }
 
@@ -141,11 +155,12 @@ package enum StateText {
 
     /// Returns the message and the hint of an error as sentences.
     static func sentences(_ error: AccountError) -> String {
-        [error.message, error.hint].compactMap(\.self).map { part in
-            // Keep the case of a URL.
-            let isURL = part.hasPrefix("http")
-            return (isURL ? part : part.prefix(1).uppercased() + part.dropFirst()) + "."
-        }.joined(separator: " ")
+        [error.message, error.hint].compactMap(\.self).map { sentence($0) + "." }.joined(separator: " ")
+    }
+
+    /// Returns a text with a capital letter. Keeps the case of a URL.
+    static func sentence(_ text: String) -> String {
+        text.hasPrefix("http") ? text : text.prefix(1).uppercased() + text.dropFirst()
     }
 
     /// The error of a command that needs an account.

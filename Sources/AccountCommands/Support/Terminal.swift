@@ -50,7 +50,7 @@ package enum Terminal {
     /// - Parameter isOneLine: Whether the hint follows on the same line.
     package static func say(_ error: AccountError, onOneLine isOneLine: Bool = false) {
         if error.cause is Interruption { return say("Cancelled.") }
-        if isOneLine { return say(.failure, StyledText("\(CommandLine.toolName): \(error)")) }
+        if isOneLine { return say(.failure, StyledText("\(CommandLine.toolName): \(error.userText)")) }
         var text = "\(CommandLine.toolName): \(error.problem)"
         if let hint = error.hint { text += "\n  " + hint.prefix(1).uppercased() + hint.dropFirst() + "." }
         say(.failure, StyledText(text))

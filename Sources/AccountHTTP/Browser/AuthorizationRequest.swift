@@ -19,28 +19,51 @@ struct AuthorizationRequest: Sendable {
     let pkce: PKCE
     var options = OAuthRequestOptions()
 
+    /// The resources to name.
+    var resources: [String] = []
+
     /// Additional parameters that the service requires. Parameters in ``options`` take precedence.
     var parameters: [String: String] = [:]
 
     /// Values that must not appear in any error or page.
     var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
-    /// Returns the URL of the request, including any query of the endpoint (RFC 6749, section 3.1).
-    func url(at endpoint: ServiceURL) -> String {
+    /// The parameters except the client ID.
+    var parameterForm: FormBody {
         var form = FormBody()
         form.append("response_type", "code")
-        form.append("client_id", clientID)
+        append(to: &form)
+        return form
+    }
+
+    private func append(to form: inout FormBody) {
         form.append("redirect_uri", redirectURI)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         form.append("state", state)
         if let nonce { form.append("nonce", nonce) }
         form.append("code_challenge", pkce.challenge)
         form.append("code_challenge_method", "S256")
-        options.append(to: &form)
+        if let audience = options.audience { form.append("audience", audience) }
+        for resource in resources { form.append("resource", resource) }
         for (name, value) in parameters.sorted(by: { $0.key < $1.key }) where options.parameters[name] == nil {
             form.append(name, value)
         }
         for (name, value) in options.sortedParameters { form.append(name, value) }
+    }
+
+    /// Returns the URL of the request, including any query of the endpoint (RFC 6749, section 3.1).
+    ///
+    /// - Parameter requestURI: The name of the request at the service, if it was pushed (RFC 9126, section 4).
+    func url(at endpoint: ServiceURL, pushedAs requestURI: String? = nil) -> String {
+        var form = FormBody()
+        if let requestURI {
+            form.append("client_id", clientID)
+            form.append("request_uri", requestURI)
+        } else {
+            form.append("response_type", "code")
+            form.append("client_id", clientID)
+            append(to: &form)
+        }
         let separator =
             switch endpoint.query {
             case nil: "?"
@@ -63,13 +86,14 @@ struct AuthorizationRequest: Sendable {
 extension AuthorizationRequest {
     init(
         clientID: String, scopes: [String], port: Int, state: String,
-        options: OAuthRequestOptions = OAuthRequestOptions(), quirks: ServiceQuirks = .standard
+        options: OAuthRequestOptions = OAuthRequestOptions(), resources: [String] = [],
+        quirks: ServiceQuirks = .standard
     ) {
         self.init(
             clientID: clientID, scopes: scopes,
             redirectURI: options.redirectURI
                 ?? "http://\(quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
             state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil, pkce: .random(),
-            options: options, parameters: quirks.authorizationParameters)
+            options: options, resources: resources, parameters: quirks.authorizationParameters)
     }
 }

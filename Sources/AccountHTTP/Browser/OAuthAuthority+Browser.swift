@@ -32,10 +32,20 @@ extension OAuthAuthority: BrowserAuthority {
         let (chosen, listener) = try await chooseClient(for: scopes, receiver, redirect)
         let request = AuthorizationRequest(
             clientID: chosen.client.id, scopes: scopes, port: listener.port, state: state, options: options,
-            quirks: quirks)
+            resources: sentResources, quirks: quirks)
+        var pushed: PushedRequest?
+        if endpoint.document.requiresPushedRequests {
+            do throws(AuthorityError) {
+                pushed = try await push(request, as: chosen)
+            } catch {
+                await listener.close()
+                chosen.use?.end()
+                throw error
+            }
+        }
         return OAuthBrowserSignIn(
-            self, chosen, request, url: request.url(at: endpoint.url), lifetime: lifetime,
-            namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener,
+            self, chosen, request, url: request.url(at: endpoint.url, pushedAs: pushed?.uri), lifetime: lifetime,
+            pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener,
             deliveryTime: deliveryTime)
     }
 }

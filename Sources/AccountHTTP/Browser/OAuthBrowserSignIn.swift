@@ -12,6 +12,7 @@ import Foundation
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String
     let lifetime: Duration
+    let pageLifetime: Duration?
 
     private let authority: OAuthAuthority
     private let client: SignInClient
@@ -36,7 +37,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     init(
         _ authority: OAuthAuthority, _ client: SignInClient, _ request: AuthorizationRequest, url: String,
-        lifetime: Duration,
+        lifetime: Duration, pageLifetime: Duration? = nil,
         namesIssuer: Bool, receiver: RedirectReceiver, listener: LoopbackListener, deliveryTime: Duration
     ) {
         self.authority = authority
@@ -44,6 +45,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         self.request = request
         self.url = url
         self.lifetime = lifetime
+        self.pageLifetime = pageLifetime
         self.namesIssuer = namesIssuer
         self.receiver = receiver
         self.listener = listener
@@ -66,7 +68,8 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             if Task.isCancelled { throw AuthorityError.noResponse(.cancelled) }
             throw AccountError(
                 .signInRefused, "the sign-in was not finished in the browser within \(lifetime.text)",
-                hint: "nothing was changed; start again")
+                hint: "nothing was changed; start again"
+                    + (pageLifetime.map { ", and open the page within \($0.text)" } ?? ""))
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(

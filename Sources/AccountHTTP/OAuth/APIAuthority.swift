@@ -202,7 +202,7 @@ public struct APIAuthority: Sendable {
         do throws(AccountError) {
             return try authority(for: resource)
         } catch {
-            throw .misconfigured("\(error)")
+            throw .misconfigured(error.userText)
         }
     }
 
@@ -278,7 +278,7 @@ public struct APIAuthority: Sendable {
                     api: APIOrigin(url: apiURL, namer: isIssuerNamed ? nil : apiURL, isIssuerGiven: true))
             }
         } catch {
-            throw .misconfigured("\(error)")
+            throw .misconfigured(error.userText)
         }
     }
 }

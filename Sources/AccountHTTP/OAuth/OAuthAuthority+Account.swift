@@ -110,7 +110,7 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
-        let scopes = account.credentials.signInScopes
+        let scopes = refreshedScopes(of: account.credentials, omitsResource: omitsResource(for: account))
         guard !scopes.isEmpty else { return try await prepareTokens(form, of: account, isRefresh: true) }
         var complete = form
         complete.append("scope", scopes.joined(separator: " "))
@@ -120,6 +120,23 @@ extension OAuthAuthority: AccountAuthority {
             try await prepareTokens(form, of: account, isRefresh: true)
         }
         return exchange
+    }
+
+    /// Returns the scopes to name in a refresh: those that the service has taken away, and without `resource` all scopes,
+    /// because only they name the API. The service then also needs the scopes that are not of the API.
+    private func refreshedScopes(of credentials: Credentials, omitsResource: Bool) -> [String] {
+        let scopes = credentials.signInScopes
+        guard scopes.isEmpty, omitsResource, !credentials.resources.isEmpty, !credentials.scopes.isEmpty else {
+            return scopes
+        }
+        let others = [Scope.offlineAccess] + (credentials.idToken == nil ? [] : [Scope.openID])
+        let usual = service?.scopes ?? []
+        return credentials.scopes + others.filter { !credentials.scopes.contains($0) && usual.contains($0) }
+    }
+
+    /// Returns the resources that a request for the tokens of an account names.
+    func sentResources(of account: Account) -> [String] {
+        omitsResource(for: account) ? [] : account.credentials.resources
     }
 
     /// Returns the resources of the sign-in. An earlier version did not store them with the account.
@@ -135,7 +152,8 @@ extension OAuthAuthority: AccountAuthority {
             throw missingSecret(of: client)
         }
         var exchange = try await prepareTokens(
-            form, as: client, isRefresh: isRefresh, resources: resources ?? self.resources(of: account),
+            form, as: client, isRefresh: isRefresh, 
+            resources: resources ?? (omitsResource(for: account) ? [] : self.resources(of: account)),
             at: account.credentials.tokenEndpoint, key: account.credentials.key)
         (exchange.issuer, exchange.owner) = (issuerIdentifier, account)
         exchange.registrations = self.client.registrations

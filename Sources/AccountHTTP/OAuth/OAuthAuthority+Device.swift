@@ -20,7 +20,7 @@ extension OAuthAuthority: DeviceAuthority {
         var form = FormBody()
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        options.append(to: &form)
+        appendTarget(to: &form)
         for (name, value) in options.sortedParameters { form.append(name, value) }
         return try await registeringAgain(for: scopes, grant: Self.deviceCodeGrant) { chosen throws(AuthorityError) in
             try await asSignInClient(chosen.client) { client throws(AuthorityError) in

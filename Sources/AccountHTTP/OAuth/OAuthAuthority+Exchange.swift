@@ -34,6 +34,9 @@ struct OAuthExchange: PreparedExchange {
     /// The resources of a sign-in, which each refresh repeats (RFC 8707, section 2.2).
     var resources: [String] = []
 
+    /// Whether this request and each refresh leave out the ``resources``.
+    var omitsResource = false
+
     /// The request of the session of a client without a user.
     var machine: MachineGrant?
 
@@ -71,8 +74,8 @@ struct OAuthExchange: PreparedExchange {
                 return try await toCurrentEndpoint().exchange(if: mayBeSent)
             }
             // An endpoint that the service no longer uses cannot end the session.
-            if let isAtCurrentEndpoint, case .oauthError = error, await !isAtCurrentEndpoint() {
-                throw .unclear("the service may have moved its token endpoint (\(error))")
+            if let isAtCurrentEndpoint, error.isAnswerOfEndpoint, await !isAtCurrentEndpoint() {
+                throw .unclear("the service may have moved its token endpoint (\(error.userText))")
             }
             if case .oauthError(.invalidClient, _) = error, await isRegistered() {
                 throw .oauthError(
@@ -85,6 +88,7 @@ struct OAuthExchange: PreparedExchange {
         if credentials.lacksAccessToken { return (credentials, response) }
         if credentials.scopes.isEmpty { credentials.scopes = scopes }
         credentials.resources = resources
+        credentials.omitsResource = omitsResource
         credentials.proofKey = key?.secret
         credentials.tokenEndpoint = endpoint
         credentials.clientSecret = client?.secret.map { .secret($0) } ?? .none
@@ -125,4 +129,14 @@ struct OAuthExchange: PreparedExchange {
     }
 
     func abandon() { request.abandon() }
+}
+
+extension AuthorityError {
+    /// Whether the endpoint of the request refused it, so that another endpoint may accept it.
+    fileprivate var isAnswerOfEndpoint: Bool {
+        switch self {
+        case .oauthError, .refused: true
+        default: false
+        }
+    }
 }

@@ -11,8 +11,8 @@ extension OAuthAuthority: ClientAuthority {
         let machine = MachineGrant(scopes: machineScopes, audience: options.audience, key: client.assertion?.keyFile)
         let client = try signInClient()
         let credentials = try await asSignInClient(client) { client throws(AuthorityError) in
-            var exchange = try await prepareTokens(for: machine, as: client, resources: options.resources)
-            exchange.resources = options.resources
+            var exchange = try await prepareTokens(for: machine, as: client, resources: sentResources)
+            (exchange.resources, exchange.omitsResource) = (options.resources, omitsResource)
             return try await exchange.exchange { true }.credentials
         }
         return Account(id: clientID, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
@@ -32,7 +32,7 @@ extension OAuthAuthority: ClientAuthority {
             return try await prepareTokens(for: machine, from: source, of: account)
         }
         return try await prepareTokens(
-            for: machine, as: try registeredClient(of: account), resources: account.credentials.resources,
+            for: machine, as: try registeredClient(of: account), resources: sentResources(of: account),
             at: account.credentials.tokenEndpoint)
     }
 

@@ -44,7 +44,7 @@ extension OAuthAuthority {
         do throws(AuthorityError) {
             return try await asSignInClient(chosen.client) { client throws(AuthorityError) in
                 var exchange = try await prepareTokens(form, as: client, key: key)
-                exchange.resources = options.resources
+                (exchange.resources, exchange.omitsResource) = (options.resources, omitsResource)
                 if api != nil { exchange.scopes = try await requestedScopes() }
                 return try await exchange.exchange { true }
             }
@@ -108,10 +108,35 @@ extension OAuthAuthority {
                 + "(on a command line, with --client-id ID)")
     }
 
+    /// Whether the requests of a sign-in leave out the parameter `resource` (RFC 8707).
+    var omitsResource: Bool { options.omitsResource || quirks.refusesResource }
+
+    /// The resources that the requests of a sign-in name.
+    var sentResources: [String] { omitsResource ? [] : options.resources }
+
+    /// Returns whether requests for the tokens of an account leave out the parameter `resource`.
+    func omitsResource(for account: Account) -> Bool { account.credentials.omitsResource || omitsResource }
+
+    /// Adds the API of a sign-in to its first request.
+    func appendTarget(to form: inout FormBody) {
+        if let audience = options.audience { form.append("audience", audience) }
+        for resource in sentResources { form.append("resource", resource) }
+    }
+
     /// Returns the scopes of a sign-in. If the app chose no scopes and the service lists `offline_access`, they include
     /// it to obtain a refresh token.
+    ///
+    /// If the service lists its scopes without `openid`, it does not identify users with OpenID Connect, so the scopes that
+    /// AccountKit chose for this are left out. Scopes that the app or the user chose stay.
     func requestedScopes() async throws(AuthorityError) -> [String] {
-        let scopes = try await api?.limited(self.scopes, documents) ?? self.scopes
+        var scopes = try await api?.limited(self.scopes, documents) ?? self.scopes
+        if scopes.contains(Scope.openID), !chosenScopes.contains(Scope.openID),
+            let listed = try await documents.scopes(), !listed.contains(Scope.openID)
+        {
+            scopes.removeAll {
+                Scope.ofOpenID.contains($0) && !listed.contains($0) && !chosenScopes.contains($0)
+            }
+        }
         guard asksForOfflineAccess, !scopes.contains(Scope.offlineAccess),
             try await documents.scopes()?.contains(Scope.offlineAccess) == true
         else { return scopes }
@@ -189,7 +214,7 @@ extension OAuthAuthority {
         at stored: TokenEndpoint? = nil, key: ProofKey? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         var form = form
-        for resource in resources ?? options.resources { form.append("resource", resource) }
+        for resource in resources ?? sentResources { form.append("resource", resource) }
         if let stored, !documents.isKnown, let endpoint = discovery.endpoint(stored, at: clock.now) {
             do throws(AuthorityError) {
                 // Leave time for discovery.

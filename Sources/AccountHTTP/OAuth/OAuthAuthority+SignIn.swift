@@ -72,7 +72,7 @@ extension OAuthAuthority: TokenAuthority {
         }
         var credentials = Credentials(accessToken: token, issuedAt: clock.now)
         credentials.clientSecret = .none
-        if api != nil { credentials.resources = options.resources }
+        if api != nil { (credentials.resources, credentials.omitsResource) = (options.resources, omitsResource) }
         do throws(AuthorityError) {
             let (identity, response) = try await userInfo(with: credentials)
             credentials.issuedAt = response.receivedAt

@@ -58,8 +58,8 @@ extension OAuthAuthority {
         machine.subject = subject
         let client = clientID.map { self.client($0, of: machine) }
         var exchange = try await prepareTokens(
-            for: machine, with: assertion, of: subject, as: client, resources: options.resources)
-        exchange.resources = options.resources
+            for: machine, with: assertion, of: subject, as: client, resources: sentResources)
+        (exchange.resources, exchange.omitsResource) = (options.resources, omitsResource)
         let credentials = try await exchange.exchange { true }.credentials
         return Account(id: id, issuer: issuer, credentials: credentials, verifiedAt: credentials.issuedAt)
     }
@@ -78,7 +78,7 @@ extension OAuthAuthority {
         }
         let client = account.credentials.clientID.map { self.client($0, of: machine) }
         if machine.hasSecret, client?.secret == nil { throw missingSecret(of: client) }
-        let resources = account.credentials.resources
+        let resources = omitsResource(for: account) ? [] : account.credentials.resources
         let subject = client == nil || machine.hasUser ? account.id : machine.subject
         let assertion = try await assertion(from: workload.source, resources: resources, scopes: machine.scopes)
         var machine = machine

@@ -59,6 +59,9 @@ public struct OAuthAuthority: Sendable {
     /// Differences for an issuer that an API named; `nil` for one that the app or the user named.
     let api: APIOrigin?
 
+    /// The scopes that the app or the user chose.
+    let chosenScopes: Set<String>
+
     /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes and the
     /// service has no entry.
     let asksForOfflineAccess: Bool
@@ -111,6 +114,7 @@ public struct OAuthAuthority: Sendable {
         tokenRequestTimeout: Duration, clock: (any WallClock)?, logger: Logger?, api: APIOrigin? = nil
     ) throws(AccountError) {
         asksForOfflineAccess = scopes == nil && service == nil
+        chosenScopes = Set((scopes ?? []) + additionalScopes)
         var scopes = scopes ?? api?.scopes ?? service?.scopes ?? ["openid", "profile", "email"]
         scopes += additionalScopes.filter { !scopes.contains($0) }
         try client.check()

@@ -23,7 +23,7 @@ extension ResponseParser {
                 in: DeviceAuthorization.shortestInterval.components.seconds...300, otherwise: 5))
     }
 
-    private func seconds(_ value: Double?, in bounds: ClosedRange<Int64>, otherwise fallback: Int64) -> Duration {
+    func seconds(_ value: Double?, in bounds: ClosedRange<Int64>, otherwise fallback: Int64) -> Duration {
         guard let seconds = value.flatMap({ Int64(exactly: $0) }) else { return .seconds(fallback) }
         return .seconds(min(max(seconds, bounds.lowerBound), bounds.upperBound))
     }

@@ -83,7 +83,7 @@ extension ClientKey: ClientAssertion {
         } catch let error as AccountError {
             throw .misconfigured(error.hint.map { "\(error.message): \($0)" } ?? error.message)
         } catch {
-            throw .misconfigured("the client key cannot sign: \(error)")
+            throw .misconfigured("the client key cannot sign: \(error.userText)")
         }
     }
 

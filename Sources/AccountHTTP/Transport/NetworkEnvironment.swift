@@ -65,13 +65,40 @@ struct NetworkEnvironment: Sendable, Equatable {
     func certificateProblem() -> String? {
         guard let certificateFile else { return nil }
         let start = "SSL_CERT_FILE names \(certificateFile.value), which "
-        do {
+        do throws(SystemCallError) {
             guard let status = try SystemCall.targetStatus(certificateFile.value) else { return start + "is missing" }
-            let isReadable = status.kind == .regular && SystemCall.isReadable(certificateFile.value)
-            return isReadable ? nil : start + "is not a readable file"
+            guard status.kind == .regular, SystemCall.isReadable(certificateFile.value) else {
+                return start + "is not a readable file"
+            }
+            let file = try FileDescriptor.openForReading(certificateFile.value, followingLinks: true)
+            let bytes = try file.read(limit: Self.certificateLimit, expected: status.byteCount)
+            return Self.flaw(ofCertificates: bytes, in: certificateFile.value).map { start + $0 }
         } catch {
-            return start + "is not readable (\(error))"
+            return start + "is not readable (\(error.reason))"
         }
+    }
+
+    private static let certificateLimit = 16 << 20
+
+    /// Returns why a file contains no certificates to trust, with the command that helps; `nil` if it contains some (RFC 7468,
+    /// section 5).
+    static func flaw(ofCertificates bytes: [UInt8], in path: String) -> String? {
+        guard bytes.contains(where: { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }) else {
+            return "is empty: set SSL_CERT_FILE to a file with certificates, or unset it"
+        }
+        let text = bytes[...]
+        guard text.firstRange(of: Array("-----BEGIN ".utf8)) != nil,
+            text.firstRange(of: Array("CERTIFICATE-----".utf8)) != nil
+        else {
+            let isDER = bytes.count > 2 && bytes[0] == 0x30 && bytes[1] & 0x80 == 0x80
+            let target = path + ".pem"
+            return isDER
+                ? "is in the binary format DER instead of PEM: convert it with `openssl x509 -inform der -in \(path.shellWord) -out "
+                    + "\(target.shellWord)`, and set SSL_CERT_FILE=\(target.shellWord)"
+                : "contains no certificate in the format PEM (-----BEGIN CERTIFICATE-----): set SSL_CERT_FILE to a file with "
+                    + "certificates, or unset it"
+        }
+        return nil
     }
 
     func settings(for url: ServiceURL) -> [NetworkSetting] {

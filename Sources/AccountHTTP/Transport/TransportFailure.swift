@@ -160,7 +160,10 @@ enum TransportFailure {
         case .handshakeFailed(let error): failure(for: error, from: peer, phase)
         case .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .failedToLoadCertificate, .noSuchFilesystemObject:
-            .untrustedTLS("this machine has no root certificates to trust; install ca-certificates")
+            .untrustedTLS(
+                NetworkEnvironment.current.certificateFile.map {
+                    "the certificates in \($0.value), which SSL_CERT_FILE names, cannot be read"
+                } ?? "this machine has no root certificates to trust; install ca-certificates")
         default: .untrustedTLS("the certificate of \(peer.certificateOwner) could not be verified")
         }
     }

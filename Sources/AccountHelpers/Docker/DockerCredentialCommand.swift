@@ -55,7 +55,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
             try Terminal.printLine(refusal.text)
             throw ExitCode.failure
         } catch let error as AccountError where !(error.cause is Interruption) {
-            let text = "\(CommandLine.toolName): \(error)".split(separator: "\n").joined(separator: " ")
+            let text = "\(CommandLine.toolName): \(error.userText)".split(separator: "\n").joined(separator: " ")
             Terminal.say(text)
             try Terminal.printLine(text)
             throw ExitCode.failure

@@ -39,7 +39,7 @@ struct ProgramInspection<App: AccountApplication> {
                 findings += try await units.findings { await state(of: $0) }
                 users += try units.enabled().map { ($0.session, units.unit($0.session)) }
             } catch {
-                findings.append(Finding(problem: "\(units.folder) cannot be inspected (\(error))", isNote: true))
+                findings.append(Finding(problem: "\(units.folder) cannot be inspected (\(error.userText))", isNote: true))
             }
         }
         return summarized(findings) + (await sessionFindings(users)) + (await signInFindings(surroundings.rules))
@@ -244,6 +244,6 @@ struct ProgramInspection<App: AccountApplication> {
     }
 
     private func unreadable(_ path: String, _ error: any Error) -> Finding {
-        Finding(problem: "\(path) was not inspected: \(error)", isNote: true)
+        Finding(problem: "\(path) was not inspected: \(error.userText)", isNote: true)
     }
 }

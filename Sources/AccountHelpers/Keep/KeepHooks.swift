@@ -55,7 +55,7 @@ final class KeepHooks: Sendable {
                 hiding: ServiceManager.variables)
             return end.map { "the hook for \(event.rawValue) failed (\($0))" }
         } catch {
-            return "the hook for \(event.rawValue) cannot be run: \(error)"
+            return "the hook for \(event.rawValue) cannot be run: \(error.userText)"
         }
     }
 }

@@ -64,8 +64,8 @@ final class KeepHost: KeepSurroundings {
             hooks.run(.attention)
             notify(text)
         case .failed(let error, let isFirst):
-            state.withLock { $0.failure = "\(error)" }
-            if isFirst, alarm != nil { say("\(error)") }
+            state.withLock { $0.failure = error.userText }
+            if isFirst, alarm != nil { say(error.userText) }
         case .standing(let kept, let renewal, let isSettled):
             tellManager(kept, renewal, isSettled)
         case .stopping:
@@ -97,7 +97,7 @@ final class KeepHost: KeepSurroundings {
             if let move = token.move { return StateText.text(move, hint) }
             let end = token.expiresAt.map { " on \(StateText.date($0))" } ?? ""
             return "The token expired\(end), and the service issues no new token without a sign-in. Run \(login)."
-        case .repair(let error): return "\(error)."
+        case .repair(let error): return "\(error.userText)."
         }
     }
 

@@ -199,7 +199,10 @@ struct KeepLoop: Sendable {
             do {
                 refreshed = try await store.renew(token, kind, with: authority)
             } catch {
-                failure = AccountError(wrapping: error)
+                var wrapped = AccountError(wrapping: error)
+                wrapped.nameSignIn(
+                    command: CommandHint(session: store.session).command("login"), orReplaceTokenIn: nil)
+                failure = wrapped
             }
             continuation.yield(.refreshEnded(failure))
             if let refreshed { await afterRefresh(refreshed) }

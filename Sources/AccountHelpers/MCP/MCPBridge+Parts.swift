@@ -81,6 +81,22 @@ extension ForwardedResponse {
         return text.contains("session") || text.contains("initiali") || status == 400 && body.isEmpty
     }
 
+    /// Returns the server's explanation of an error, in one line that is safe to show and without tokens: a member of a JSON
+    /// body, as in RFC 6749, section 5.2, RFC 9457, section 3.1, and JSON-RPC 2.0, section 5.1, or a short text; `nil` for a
+    /// web page.
+    func explanation(in body: [UInt8]) -> String? {
+        guard !isWebPage(body) else { return nil }
+        guard body.beginsLikeJSON, let object = JSONText(body) else {
+            return shown(String(decoding: body.prefix(4096), as: UTF8.self))
+        }
+        let error = object["error"]
+        let texts = [
+            object["error_description"], object["message"], error?["message"], object["detail"], object["title"], error,
+            object["reason"],
+        ]
+        return texts.lazy.compactMap { $0?.string }.compactMap { shown($0) }.first
+    }
+
     /// Whether the body is a web page, which no MCP server sends.
     func isWebPage(_ body: [UInt8]) -> Bool {
         let first = body.first { ![0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0) }
@@ -108,7 +124,9 @@ extension ForwardedResponse {
 
 extension AccountError {
     /// Whether the server accepts no request until the user signs in again.
-    var requiresSignIn: Bool { code == .notSignedIn || code == .insufficientScope || code == .stepUpRequired }
+    var requiresSignIn: Bool {
+        [.notSignedIn, .renewalRefused, .insufficientScope, .stepUpRequired].contains(code)
+    }
 
     /// The connection to a server broke during a request.
     init(lost url: String) {
@@ -130,23 +148,26 @@ extension AccountError {
     }
 
     /// A response with an error status that contains no JSON-RPC error.
-    init(refusal response: ForwardedResponse, by url: String) {
+    ///
+    /// - Parameter text: The explanation of the server.
+    init(refusal response: ForwardedResponse, saying text: String? = nil, by url: String) {
+        let words = text.map { ": \($0)" } ?? ""
         switch response.status {
-        case 401: self.init(.notSignedIn, "\(url) rejected the token")
+        case 401: self.init(.notSignedIn, "\(url) rejected the token\(words)")
         case 511: self.init(interceptedBy: response, at: url)
         case 403:
             let challenge = response.field("www-authenticate") ?? ""
             let scope = challenge.firstMatch(of: /scope="([^"]*)"/).flatMap { response.shown(String($0.output.1)) }
                 .map { ", and requires the scope \($0)" }
             self.init(
-                .requestFailed, "\(url) refused the request (403)\(scope ?? "")",
+                .requestFailed, "\(url) refused the request (403)\(scope ?? "")\(words)",
                 hint: scope == nil ? nil : "sign in again with --scope")
         case 300...399:
             let target = response.shown(response.field("location")).map { " to \($0)" } ?? ""
             self.init(
                 .requestFailed, "\(url) redirects the request\(target), and tokens do not follow redirects",
                 hint: "use the new URL, and add a rule for it")
-        default: self.init(.requestFailed, "\(url) responded with status \(response.status)")
+        default: self.init(.requestFailed, "\(url) responded with status \(response.status)\(words)")
         }
     }
 }

@@ -32,7 +32,7 @@ extension MCPBridge {
                 continue
             }
             guard let id = message.requestID, let error, response.status != 401, response.status != 403 else {
-                throw AccountError(refusal: response, by: url)
+                throw AccountError(refusal: response, saying: response.explanation(in: body), by: url)
             }
             let text = JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), ("error", error)])
             return await deliver(text, number, isFinal: true)

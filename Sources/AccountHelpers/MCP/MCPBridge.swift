@@ -204,7 +204,7 @@ actor MCPBridge {
             if !isOver {
                 let error = error as? AccountError ?? AccountError(lost: url)
                 if let id = message.requestID { await answer(error, id) }
-                explain("\(error)")
+                explain(error.userText)
             }
         }
         exchanges[number]?.opening?.cancel()
@@ -248,7 +248,7 @@ actor MCPBridge {
     // MARK: Errors
 
     private func answer(_ error: AccountError, _ id: MCPRequestID) async {
-        await write(JSONText(error: "\(CommandLine.toolName): \(error)", error, of: id).line)
+        await write(JSONText(error: "\(CommandLine.toolName): \(error.userText)", error, of: id).line)
     }
 
     private func refuse(_ flaw: MCPMessage.Flaw, _ problem: String) async {

@@ -39,13 +39,19 @@ final class RuledSender<App: AccountApplication>: Sendable {
             {
                 return response
             }
+            // Without a body, only the explanation is missing.
+            let body = request.fields["Mcp-Session-Id"] == nil ? try? await response.collected(upTo: 1 << 16, from: url.text) : nil
+            let words = body.flatMap { response.explanation(in: $0) }.map { ": \($0)" } ?? ""
             throw AccountError(
-                .notSignedIn, "\(url.text) rejected the token of session \(rule.session)",
+                .notSignedIn, "\(url.text) rejected the token of session \(rule.session)\(words)",
                 hint: store.usesGivenToken
                     ? AccountError.hint(forTokenIn: App.tokenVariable)
                     : "check that the session is for this API, and sign in again with `\(context.hint.command("login"))`"
             )
         } catch var error as AccountError {
+            if error.code == .renewalRefused {
+                error.nameSignIn(command: context.hint.command("login"), orReplaceTokenIn: nil)
+            }
             if error.code == .notSignedIn, error.hint?.contains("`") != true, App.environmentToken == nil {
                 error.hint = "run `\(context.hint.command("login"))`"
             }

@@ -222,7 +222,7 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
         do {
             _ = try url.rule(in: context.preferences)
         } catch {
-            Terminal.say("\(context.tool): \(error)")
+            Terminal.say("\(context.tool): \(error.userText)")
         }
     }
 }

@@ -55,6 +55,10 @@ public struct Credentials: Sendable, Equatable {
     /// version wrote the archive.
     package var resources: [String] = []
 
+    /// Whether requests for tokens leave out the ``resources``, because the service refuses the parameter. The scopes alone
+    /// then name the API.
+    package var omitsResource = false
+
     /// The endpoint that issued the tokens, for the next refresh; `nil` if the service does not allow AccountKit to store
     /// its metadata, or if the app specified the endpoint.
     package var tokenEndpoint: TokenEndpoint?
@@ -179,6 +183,7 @@ public struct Credentials: Sendable, Equatable {
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
         result.resources = resources
+        result.omitsResource = omitsResource
         result.proofKey = proofKey
         result.isForAPIOnly = isForAPIOnly
         if response.clientSecret == .unknown {

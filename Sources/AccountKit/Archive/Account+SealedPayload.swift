@@ -25,6 +25,7 @@ extension Account: SealedPayload {
             record["userInfo"] = endpoint.userInfo.map { .string($0) }
             fields["tokenEndpoint"] = .dictionary(record)
         }
+        if credentials.omitsResource { fields["omitsResource"] = .boolean(true) }
         if credentials.isForAPIOnly { fields["isForAPIOnly"] = .boolean(true) }
         if let machine = credentials.machine {
             var record: [String: ProfileValue] = ["grant": .string(machine.type)]
@@ -133,6 +134,7 @@ extension Account: SealedPayload {
         credentials.signInScopes = try record.texts("signInScopes") ?? []
         credentials.resources = try record.texts("resources") ?? []
         credentials.tokenEndpoint = Self.tokenEndpoint(record)
+        credentials.omitsResource = try record.flag("omitsResource")
         credentials.isForAPIOnly = try record.flag("isForAPIOnly")
         credentials.isOfOtherUser = try record.flag("isWithheld")
         credentials.isOfUnsupportedType = try record.flag("isOfUnsupportedType")

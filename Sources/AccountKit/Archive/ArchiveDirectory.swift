@@ -294,7 +294,7 @@ package struct ArchiveDirectory: Sendable {
             try SystemCall.synchronizeDirectory(path)
             return .durable
         } catch {
-            return .unknown(reason: "\(error)")
+            return .unknown(reason: error.userText)
         }
     }
 
@@ -404,6 +404,12 @@ package func mapping<Result: ~Copyable>(
     do throws(SystemCallError) {
         return try body()
     } catch {
+        guard !error.isUnsupportedLock else {
+            throw AccountError(
+                .inaccessible,
+                "the file system of \(path.parentDirectory) supports no locks, without which two programs could use one token twice",
+                hint: "store the account in a folder on a local disk", cause: error)
+        }
         throw AccountError(.inaccessible, "\(path) cannot be used", cause: error)
     }
 }

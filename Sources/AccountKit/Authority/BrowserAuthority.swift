@@ -19,6 +19,10 @@ public protocol BrowserSignIn: Sendable {
     /// The time for which the sign-in waits for the user.
     var lifetime: Duration { get }
 
+    /// How long the page can be opened; `nil` if this is possible during the whole ``lifetime``. The user may take longer
+    /// on the page.
+    var pageLifetime: Duration? { get }
+
     /// Waits until the user has finished in the browser, or until the task is cancelled.
     ///
     /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, and `noResponse(.cancelled)` if
@@ -50,4 +54,9 @@ public protocol BrowserSignIn: Sendable {
     /// - Parameter pastedURL: The complete address from the browser's address bar.
     /// - Throws: `invalidArgument` if the address is not a response to this sign-in. The sign-in continues to wait.
     func receive(_ pastedURL: String) throws(AccountError)
+}
+
+extension BrowserSignIn {
+    /// `nil`.
+    public var pageLifetime: Duration? { nil }
 }

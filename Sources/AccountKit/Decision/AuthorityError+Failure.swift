@@ -106,6 +106,11 @@ extension AuthorityError.Failure: CustomStringConvertible {
 }
 
 extension AuthorityError {
+    /// The failure of the request itself, or of the earlier request on which it depends.
+    package var failureOfRequest: AuthorityError {
+        if case .notSent(let failure) = self { failure.failureOfRequest } else { self }
+    }
+
     /// Whether the service has certainly not carried out the request, so that the refresh token is not spent. After any
     /// other error, the service may have carried out the request: a gateway may have lost the response, or the service
     /// may have spent the refresh token without returning new tokens.

@@ -111,7 +111,7 @@ extension AccountError {
         if let failure = requestFailure ?? cause as? AuthorityError { return !failure.wasCertainlyNotCarriedOut }
         // Errors before a request is sent: there is no token, or the request is malformed.
         let before: [Code] = [
-            .notSignedIn, .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .inaccessible,
+            .notSignedIn, .renewalRefused, .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .inaccessible,
             .insecureContainer,
             .busy, .conflict, .signInRefused, .misconfigured, .invalidArgument,
         ]

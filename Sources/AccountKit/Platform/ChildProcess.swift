@@ -47,7 +47,7 @@ package enum ChildProcess {
                 count = try reading.read(into: buffer)
             }
         } catch {
-            throw Failure(text: "printed output that could not be read: \(error)")
+            throw Failure(text: "printed output that could not be read: \(error.userText)")
         }
         guard count <= limit else { throw Failure(text: "printed more than \(limit) bytes") }
         return Secret(bytes, range: 0..<count)

@@ -39,6 +39,11 @@ package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertib
     package var isLink: Bool { errno == ELOOP }
     package var isDirectory: Bool { errno == EISDIR }
     package var isRefusal: Bool { errno == EACCES || errno == EPERM || errno == EINVAL }
+    /// Whether the file system supports no locks, such as a network file system without its lock service.
+    package var isUnsupportedLock: Bool {
+        call == "lock" && [ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL].contains(errno)
+    }
+
     package var isUnsupported: Bool { errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS }
 
     package static func text(_ errno: Int32) -> String {

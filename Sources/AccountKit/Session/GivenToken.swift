@@ -116,7 +116,7 @@ extension AccountStore {
         } catch {
             let failure: AuthorityError =
                 if let error = error as? AccountError, error.code == .misconfigured {
-                    .misconfigured("\(error)")
+                    .misconfigured(error.userText)
                 } else {
                     AuthorityError(error)
                 }

@@ -60,7 +60,7 @@ extension SessionDriver {
         } catch is CancellationError {
             return .kept(account, .init(.cancelled))
         } catch {
-            return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
+            return .kept(account, .init(.init(savingFailure: error), detail: error.userText))
         }
         logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText.shown)"])
         switch outcome {

@@ -18,7 +18,7 @@ extension SessionDriver {
             report = RevocationReport(.init(try await authority.revoke(account)), of: account)
         } catch let error as AccountError {
             // Do not send the revocation while it is unknown whether it would end the stored sign-in.
-            report = RevocationReport(.queued, of: account, .unclear("\(error)"))
+            report = RevocationReport(.queued, of: account, .unclear(error.userText))
         } catch {
             let failure = AuthorityError(error)
             report = RevocationReport(

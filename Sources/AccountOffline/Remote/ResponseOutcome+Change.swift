@@ -30,16 +30,16 @@ extension ResponseOutcome {
         }
         guard let error = error as? AccountError else {
             if let error = error as? AuthorityError, error.wasCertainlyNotCarriedOut {
-                self = .later("\(error)", wait: nil)
+                self = .later(error.userText, wait: nil)
             } else {
                 let isCancelled = error is CancellationError
                 self = .unknown(
-                    isCancelled ? "cancelled" : "the response is not from this service (\(error))", wait: nil)
+                    isCancelled ? "cancelled" : "the response is not from this service (\(error.userText))", wait: nil)
             }
             return
         }
         switch error.code {
-        case .notSignedIn, .conflict, .stepUpRequired: self = .signIn(error.message)
+        case .notSignedIn, .renewalRefused, .conflict, .stepUpRequired: self = .signIn(error.message)
         case .insufficientScope: self = .refused(error.message)
         default:
             self =

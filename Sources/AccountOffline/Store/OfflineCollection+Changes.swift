@@ -194,7 +194,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             request = try collection.remote.request(for: change)
         } catch {
             return try await park(
-                entry, .refused, "the app cannot create a request for this change (\(error)): discard the change")
+                entry, .refused, "the app cannot create a request for this change (\(error.userText)): discard the change")
         }
         try Task.checkCancellation()
         // From now on, the change counts as sent, even if this process ends.
@@ -279,7 +279,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         // If the service is unreachable, other changes would fail too.
         if let error, !(error is RemoteFailure), !isOver, outcome.isAboutNetwork {
             report.problem =
-                (error as? AccountError)?.offline ?? AccountError(.serviceUnavailable, "\(error)", cause: error)
+                (error as? AccountError)?.offline ?? AccountError(.serviceUnavailable, error.userText, cause: error)
             isOver = true
         }
     }
