@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// A pushed authorization request (RFC 9126): the service has the parameters, and the URL for the browser only names them.
 struct PushedRequest: Sendable, Equatable {

@@ -69,7 +69,9 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             throw AccountError(
                 .signInRefused, "the sign-in was not finished in the browser within \(lifetime.text)",
                 hint: "nothing was changed; start again"
-                    + (pageLifetime.map { ", and open the page within \($0.text)" } ?? ""))
+                    + (pageLifetime.map { ", and open the page within \($0.text)" } ?? "")
+                    + ". If the page showed an error about the redirect address, register \(request.redirectURI) at the service, "
+                    + "or name a registered one (on a command line, with --redirect-uri)")
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(

@@ -122,7 +122,8 @@ struct ProgramInspection<App: AccountApplication> {
     private func gitFindings(_ surroundings: ProgramSurroundings) async -> [Finding] {
         guard surroundings.isInstalled("git") else { return [] }
         let setup = await GitSetup.read()
-        return setup.findings(surroundings, answers: await setup.answers(surroundings))
+        let lock = GitConfigurationLock.found().map(\.finding)
+        return [lock].compactMap(\.self) + setup.findings(surroundings, answers: await setup.answers(surroundings))
     }
 
     private func dockerFindings(_ surroundings: ProgramSurroundings) -> [Finding] {

@@ -68,6 +68,7 @@ struct GitChange {
         if onlyPrinting { return .shown(commands.map { text($0) + "\n" }.joined()) }
         for command in commands {
             guard await run(command) != nil else {
+                if let lock = GitConfigurationLock.found() { throw lock.error }
                 throw AccountError(
                     .inaccessible, "git cannot change its configuration",
                     hint: "run `git config --global --list` to see why")
