@@ -152,6 +152,7 @@ extension AccountError {
     /// - Parameter variable: The variable of the token that replaces the archive. Signing in then has no effect, so the
     ///   hint is to replace the token.
     package mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
+        if hint == Self.signInIfRefusedAgain { hint? += " with `\(command)`" }
         if code == .renewalRefused, hint?.contains("`") != true {
             let advice = SignInAdvice(mentionedIn: message)
             hint = "sign in again with `\(command)\(advice.map { " " + $0.options } ?? "")`"

@@ -24,6 +24,7 @@ enum Occurrence: String, CaseIterable, Sendable {
     case oddResponseStored = "and its refresh token was stored"
     case withheldConfirmed = "the service confirmed the user of a withheld token"
     case derivation = "a token for another API was issued"
+    case renewalRefused = "a caller heard that the service no longer renews the session"
     case refusalReplaced = "an API refused a token, and accepted another one"
     case replacementRefused = "or the second request failed, too"
     case adoption = "adopted the tokens of another process"

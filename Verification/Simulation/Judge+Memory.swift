@@ -122,7 +122,30 @@ extension Judge {
             }
         case .done: return
         }
+        checkRefusalIsReported(operation, outcome)
         if operation.kind == .load { operation.process.endedLoads.append(operation.firstVersion) }
+    }
+
+    /// Checks what a caller hears who needed a token, and whose session the service does not renew: that only another sign-in
+    /// helps, and not that the app is misconfigured or that the service is in trouble.
+    private func checkRefusalIsReported(_ operation: Operation, _ outcome: Operation.Outcome) {
+        guard operation.isNotRenewed, !world.weather.canLockBeLost else { return }
+        switch (operation.kind, outcome) {
+        case (.check, .state(.unverified(let account, let reason))),
+            (.checkIfOld, .state(.unverified(let account, let reason))):
+            if reason.code == .renewalRefused { return world.coverage.count(.renewalRefused) }
+            guard [.misconfigured, .unclearReply, .serverError].contains(reason.code), !account.credentials.isWithheld
+            else { return }
+            violate(.refusalToRenewIsReported, "\(operation.kind) \(operation.number): \(reason)")
+        case (.accessToken, .failed(let error)), (.callAPI, .failed(let error)):
+            if error.code == .renewalRefused { return world.coverage.count(.renewalRefused) }
+            let isOther = error.message.contains("\(UnverifiedReason(.replacedMeanwhile))")
+            guard [.misconfigured, .serviceUnavailable].contains(error.code), !isOther,
+                versions.last!.account?.credentials.isWithheld != true
+            else { return }
+            violate(.refusalToRenewIsReported, "\(operation.kind) \(operation.number): \(error)")
+        default: return
+        }
     }
 
     private func look(_ operation: Operation, _ outcome: Operation.Outcome) {

@@ -117,7 +117,7 @@ extension Judge {
         switch turn.truth {
         case .renewed(let tokens, _): if world.service.isRotating { excuse(tokens.grant) }
         case .issued(let tokens): excuse(tokens.grant)
-        case .refused, nil: break
+        case .refused, .notRenewed, nil: break
         }
     }
 
@@ -135,8 +135,9 @@ extension Judge {
             } else {
                 process.refused[tokens] = .definiteRefusalOfCheck
             }
-        case nil: break
+        case .notRenewed, nil: break
         }
+        if turn.call.isRequest { turn.operation?.isNotRenewed = turn.isNotRenewed }
         if let operation = turn.operation, case .success(.account)? = turn.answer {
             operation.mustNotStore = operation.isCancelled || process.isSignalled
             if operation.mustNotStore { world.coverage.count(.signInInterrupted) }

@@ -12,6 +12,7 @@ enum Rule: Int, Sendable {
     case seedReplaysExactly
     case withheldTokensAreNotReturned
     case refusedTokenIsReplaced
+    case refusalToRenewIsReported
 
     var text: String {
         switch self {
@@ -28,6 +29,7 @@ enum Rule: Int, Sendable {
         case .seedReplaysExactly: "a seed replays exactly"
         case .withheldTokensAreNotReturned: "no program gets a token of another user or type"
         case .refusedTokenIsReplaced: "a token that an API refuses is replaced once"
+        case .refusalToRenewIsReported: "a refusal to renew a session is reported, and only another sign-in ends it"
         }
     }
 }
@@ -44,6 +46,9 @@ enum Mistake: String, CaseIterable, Sendable {
 
     /// The authority reports a client that the service no longer knows as the end of the session.
     case callsUnknownClientDefinite = "calls-unknown-client-definite"
+
+    /// The authority reports a refusal to renew a session as a server error.
+    case hidesRefusals = "hides-refusals"
 
     /// The app's client returns the 401 response of an API to the app, and asks for no other token.
     case ignoresRefusals = "ignores-refusals"
@@ -168,6 +173,7 @@ enum Mistake: String, CaseIterable, Sendable {
         case .keepsLockOfTheDead: [.everythingEnds]
         case .dropsRevocations: [.signOutReachesTheService]
         case .usesOtherRandomness: [.seedReplaysExactly]
+        case .hidesRefusals: [.refusalToRenewIsReported]
         case .ignoresRefusals: [.refusedTokenIsReplaced]
         }
     }

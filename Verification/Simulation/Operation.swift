@@ -98,6 +98,9 @@ final class Operation: @unchecked Sendable {
     /// Sign-ins that the operation must revoke or queue.
     var responsible: Set<Int> = []
 
+    /// Whether the response to the last request was that the service does not renew the session.
+    var isNotRenewed = false
+
     /// The number of open transactions.
     var transactionCount = 0
 

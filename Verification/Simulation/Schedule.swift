@@ -204,6 +204,9 @@ struct Schedule {
         if world.happens(0.3) {
             world.note("the service ends session \(grant)")
             world.service.end(grant)
+        } else if world.service.policy != .machine, world.happens(0.2) {
+            world.note("the service no longer renews session \(grant)")
+            world.service.stopRenewing(grant, with: Service.refusals.randomElement(using: &world.random)!)
         } else {
             world.note("the access token of session \(grant) expires")
             world.service.expire(grant)

@@ -84,7 +84,15 @@ struct Service {
         var access = 0
         var hasEnded = false
         var isExpired = false
+        /// The response to each refresh of a sign-in that the service no longer renews, although it has not ended.
+        var refusal: AuthorityError?
     }
+
+    /// Responses to a refresh that never get better, and are no rejection of the refresh token.
+    static let refusals: [AuthorityError] = [
+        .oauthError("interaction_required"), .oauthError("bad_refresh_token"), .oauthError(.unauthorizedClient),
+        .oauthError(.invalidRequest), .oauthError(.accessDenied), .badRequest, .refused(status: 404), .unauthorized,
+    ]
 
     static let issuer = "https://auth.example.com"
 
@@ -247,6 +255,8 @@ struct Service {
         guard knows(tokens) else { return }
         for grant in grants.indices where ends(grant, by: tokens.grant) { grants[grant].hasEnded = true }
     }
+
+    mutating func stopRenewing(_ grant: Int, with refusal: AuthorityError) { grants[grant].refusal = refusal }
 
     mutating func expire(_ grant: Int) { grants[grant].isExpired = true }
 

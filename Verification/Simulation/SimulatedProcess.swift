@@ -337,6 +337,8 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, T
             case .callsUnknownClientDefinite:
                 guard case .oauthError(.invalidClient, _) = failure else { throw failure }
                 throw AuthorityError.oauthError(.invalidGrant)
+            case .hidesRefusals where Service.refusals.contains(failure):
+                throw AuthorityError.unavailable(status: 503, retryAfter: nil)
             case .sendsAgain:
                 guard case .credentials(let new) = try await process.call(.refresh(account)) else { throw failure }
                 return new

@@ -139,6 +139,8 @@ final class Turn {
     /// Whether the process was stopped before it sent the call.
     var isUnsent = false
 
+    var isNotRenewed: Bool { if case .notRenewed = truth { true } else { false } }
+
     var isUnsentToken: Bool { isUnsent && call.redeemed != nil }
 
     /// Decides whether a token may be sent, at the moment when it is about to leave the process.
@@ -164,6 +166,8 @@ final class Turn {
         case issued(Tokens)
         /// The service rejected these tokens as no longer valid.
         case refused(Tokens)
+        /// The service does not renew the sign-in of these tokens, and has not ended it.
+        case notRenewed(Tokens)
     }
 
     init(

@@ -230,6 +230,11 @@ extension World {
         case .refresh(let account):
             judge.asks(turn, for: account.tokens)
             judge.redeems(account.tokens)
+            let grant = service.grants[account.tokens.grant]
+            if let refusal = grant.refusal, !grant.hasEnded {
+                turn.truth = .notRenewed(account.tokens)
+                throw refusal
+            }
             let oddity = oddity(of: service.oddities())
             if let new = service.redeem(account, oddity, at: date) {
                 var renewed = account

@@ -61,7 +61,7 @@ package enum StateText {
     static func noRenewal(of account: Account, _ reason: UnverifiedReason, _ hint: CommandHint) -> String {
         let place = [account.issuer, reason.detail].compactMap(\.self).joined(separator: ": ")
         return "the service no longer renews this session; \(signInAgain(after: reason.detail, hint))"
-            + "\(place.isEmpty ? "" : " (\(place))"). Until then, the account and its data are kept."
+            + "\(place.isEmpty ? "" : " (\(place))"). You are still signed in, but there is no valid token."
     }
 
     /// Returns the command that signs in again, with the option that helps against an error of the service.

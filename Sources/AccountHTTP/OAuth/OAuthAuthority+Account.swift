@@ -130,7 +130,7 @@ extension OAuthAuthority: AccountAuthority {
             return scopes
         }
         let others = [Scope.offlineAccess] + (credentials.idToken == nil ? [] : [Scope.openID])
-        let usual = service?.scopes ?? []
+        let usual = serviceAtHost?.scopes ?? []
         return credentials.scopes + others.filter { !credentials.scopes.contains($0) && usual.contains($0) }
     }
 

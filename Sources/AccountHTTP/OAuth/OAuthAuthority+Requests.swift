@@ -109,7 +109,10 @@ extension OAuthAuthority {
     }
 
     /// Whether the requests of a sign-in leave out the parameter `resource` (RFC 8707).
-    var omitsResource: Bool { options.omitsResource || quirks.refusesResource }
+    var omitsResource: Bool { options.omitsResource || serviceAtHost?.quirks.refusesResource == true }
+
+    /// The entry of the service, also for an issuer at its host that has no entry of its own, such as a tenant.
+    var serviceAtHost: KnownService? { service ?? KnownService.at(issuerIdentifier) }
 
     /// The resources that the requests of a sign-in name.
     var sentResources: [String] { omitsResource ? [] : options.resources }

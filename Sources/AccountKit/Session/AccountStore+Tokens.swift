@@ -236,13 +236,17 @@ extension AccountError {
         guard reason.code != .renewalRefused else {
             self.init(
                 .renewalRefused,
-                "the service no longer renews this session\(reason.detail.map { " (\($0))" } ?? ""), and its access token is no "
-                    + "longer valid", hint: "sign in again")
+                "the service no longer renews this session\(reason.detail.map { " (\($0))" } ?? ""); you are still signed in, but there "
+                    + "is no valid token", hint: "sign in again")
             return
         }
         self.init(reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
         hint = reason.retryAfter.map { "try again in \($0.components.seconds) s" }
+        if reason.refusesRenewal { hint = Self.signInIfRefusedAgain }
     }
+
+    /// The hint if the service refused a refresh, and the access token is still valid.
+    package static let signInIfRefusedAgain = "if this continues, sign in again"
 
     /// The error of a request for tokens that are withheld. `reason` is why the service did not change that; `nil` if it was
     /// not asked.

@@ -49,7 +49,7 @@ struct RefreshRecordTests {
     }
 
     @Test func `Reports a non-renewable session after two rejections a minute apart`() {
-        let refusal = UnverifiedReason(.misconfigured, detail: "invalid_request: no such session")
+        let refusal = UnverifiedReason.refusal
         func isRefused(_ failures: (UnverifiedReason, after: TimeInterval)...) -> Bool {
             var record = RefreshRecord()
             for (reason, seconds) in failures { record.fail(reason, at: now.addingTimeInterval(seconds), jitter: 1) }
@@ -62,6 +62,10 @@ struct RefreshRecordTests {
         #expect(isRefused((refusal, 0), (.init(.offline), 30), (refusal, 60)))
         #expect(!isRefused((refusal, 0), (.init(.serverError), 30), (refusal, 60)))
         #expect(!isRefused((.init(.misconfigured, detail: "invalid_client"), 0), (refusal, 60)))
+        #expect(record(after: refusal).pause(at: now)?.refusesRenewal == true)
+        #expect(record(after: refusal, .init(.offline)).pause(at: now)?.refusesRenewal == false)
+        #expect(record(after: refusal, .init(.offline)).refusedSince != nil)
+        #expect(record(after: refusal, .init(.serverError)).refusedSince == nil)
     }
 
     @Test func `Retries a refresh after at most 5 s if the service was unreachable`() {

@@ -223,6 +223,10 @@ struct SessionDecisionTests {
         Row("403 invalid_token", .forbidden(error: "invalid_token"), to: asking, .keep(.unclearReply)),
         Row("404", .unclear("404"), to: asking, .keep(.unclearReply)),
         Row("410", .unclear("410"), to: asking, .keep(.unclearReply)),
+        Row("404 from the token endpoint", .refused(status: 404), to: asking, .keep(.unclearReply)),
+        Row("addresses", .oauthError("invalid_redirect_uri"), to: asking, .keep(.misconfigured)),
+        Row("addresses", .oauthError("redirect_uri_mismatch"), to: asking, .keep(.misconfigured)),
+        Row("target", .oauthError(.invalidTarget), to: asking, .keep(.misconfigured)),
 
         // 407: proxy, keep and report
         Row("407", .proxyAuthenticationRequired, to: asking, .keep(.proxyAuthenticationRequired)),
@@ -345,6 +349,7 @@ struct SessionDecisionTests {
         failures += statuses.flatMap {
             [.unavailable(status: $0, retryAfter: nil), .unavailable(status: $0, retryAfter: .seconds(1))]
         }
+        failures += [400, 404, 405, 410, 422].map { .refused(status: $0) }
         failures += [.untrustedTLS("invalid_token"), .unauthorized, .badRequest, .proxyAuthenticationRequired]
         failures += [.intercepted("invalid_grant"), .unclear("invalid_token"), .otherUser(id: "2")]
         failures += [.misconfigured("invalid_grant"), .rejected("closed"), .signInRefused("invalid_grant")]
@@ -414,6 +419,53 @@ struct SessionDecisionTests {
             #expect(reason.code == .misconfigured)
             #expect(SessionDecision.afterTokenExchange(.oauthError(code)) == reason)
         }
+    }
+
+    // MARK: Refusals to renew
+
+    /// Responses of the token endpoint to a refresh that another attempt will probably not change.
+    static let refusals: [AuthorityError] = [
+        .oauthError("interaction_required"), .oauthError("login_required"), .oauthError("consent_required"),
+        .oauthError("bad_refresh_token"), .oauthError("token_expired"), .oauthError(.expiredToken),
+        .oauthError(.accessDenied), .oauthError(.unauthorizedClient), .oauthError(.unsupportedGrantType),
+        .oauthError(.invalidRequest), .oauthError(.invalidScope), .oauthError(.invalidTarget), .oauthError(""),
+        .badRequest, .refused(status: 404), .refused(status: 410), .refused(status: 422), .unauthorized,
+        .bearerChallenge(error: nil), .bearerChallenge(error: "invalid_token"), .forbidden(error: nil),
+        .forbidden(error: "insufficient_scope"),
+    ]
+
+    /// Responses that leave open whether the service renews the session.
+    static let others: [AuthorityError] = [
+        .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.serverError),
+        .oauthError(.temporarilyUnavailable), .oauthError(.slowDown), .oauthError(.authorizationPending),
+        .oauthError(.invalidClient), .oauthError("use_dpop_nonce"), .oauthError("invalid_dpop_proof"),
+        .bearerChallenge(error: "invalid_dpop_proof"), .proxyAuthenticationRequired, .intercepted("a web page"),
+        .unavailable(status: 429, retryAfter: nil), .unavailable(status: 503, retryAfter: nil),
+        .unclear("200 without access_token"), .otherUser(id: "2"), .misconfigured("no token endpoint"),
+        .notSent(.oauthError(.invalidRequest)), .notSent(.refused(status: 404)),
+    ]
+
+    @Test(arguments: refusals) func `Keeps the account after a refusal to renew, and says so without a token`(
+        failure: AuthorityError
+    ) {
+        #expect(SessionDecision.refusesRenewal(failure))
+        guard case .keep(let reason) = SessionDecision.afterRefresh(failure) else {
+            Issue.record("\(failure)")
+            return
+        }
+        // With a valid access token, the session works.
+        #expect(reason.code != .renewalRefused && reason.refusesRenewal)
+        let ended = SessionDecision.withoutToken(reason)
+        #expect(ended.code == .renewalRefused && ended.detail == reason.detail)
+    }
+
+    @Test(arguments: others) func `Keeps other reasons after a failed refresh`(failure: AuthorityError) {
+        #expect(!SessionDecision.refusesRenewal(failure))
+        guard case .keep(let reason) = SessionDecision.afterRefresh(failure) else {
+            Issue.record("\(failure)")
+            return
+        }
+        #expect(!reason.refusesRenewal && SessionDecision.withoutToken(reason) == reason)
     }
 
     @Test func `Maps an unknown error to unclear, and a cancellation to no response`() {

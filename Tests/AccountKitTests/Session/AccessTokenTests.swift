@@ -115,7 +115,7 @@ struct AccessTokenTests {
         let error = await #expect(throws: AccountError.self) {
             try await store.accessToken(timeout: nil, with: authority)
         }
-        #expect([.serviceUnavailable, .misconfigured, .cancelled].contains(error?.code))
+        #expect([.serviceUnavailable, .misconfigured, .cancelled, .renewalRefused].contains(error?.code))
         #expect(store.account?.username == "alice")
 
         // The store retries after the longest delay.

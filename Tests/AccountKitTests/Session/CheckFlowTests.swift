@@ -168,6 +168,7 @@ struct CheckFlowTests {
     @Test(arguments: [
         (RefreshOutcome.renewed(Fixture.alice), "verified access-1"),
         (.kept(Fixture.expired, .init(.serverError)), "unverified access-1: serverError"),
+        (.kept(Fixture.expired, .refusal), "unverified access-1: renewalRefused"),
         (.unsaved(Fixture.alice, AccountError(.inaccessible, "")), "unverified access-1: notSaved"),
         (.signedOut(SignOut(.sessionEnded)), "signed out: sessionEnded"),
         (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
@@ -222,7 +223,7 @@ struct CheckFlowTests {
         ]
         let refreshes: [RefreshOutcome] = [
             .renewed(account.with(token: "access-2", refreshToken: "refresh-2")), .adopted(Fixture.replaced),
-            .adopted(Fixture.bob), .kept(account, .init(.offline)), .unsaved(account, AccountError(.inaccessible, "")),
+            .adopted(Fixture.bob), .kept(account, .init(.offline)), .kept(account, .refusal), .unsaved(account, AccountError(.inaccessible, "")),
             .signedOut(Self.never), .unreadable(AccountError(.damaged, "")),
         ]
         let endCount = await Run.explore(CheckFlow(now: Fixture.now, maximumAge: 0)) { run in
@@ -256,6 +257,10 @@ struct CheckFlowTests {
             #expect(turns <= 3, "\(actions)")
             #expect(actions.count { $0 == "refresh" } <= turns, "\(actions)")
             #expect(actions.count { $0 == "verify" } <= 2 * turns, "\(actions)")
+            if run.action.name == "finish", case .unverified(let kept, let reason)? = run.outcome, reason.refusesRenewal {
+                // A check refreshes only if the caller has no valid token.
+                #expect(reason.code == .renewalRefused && kept.isSameGrant(as: account), "\(actions)")
+            }
             if run.action.name == "clear" {
                 // Unless the authority is certain, the flow tries the refresh token first.
                 let isCertain = events.contains { if case .refused(.rejected) = $0 { true } else { false } }

@@ -153,7 +153,7 @@ struct RefreshFlowSearchTests {
             #expect(account.credentials.hasSameTokens(as: subject.newTokens))
             #expect(account.verifiedAt == Fixture.now)
             #expect(actions.sinceLastLoad.contains("withdraw revocation"), "\(actions)")
-        case .recordFailure(_, let mayBeSpent):
+        case .recordFailure(let reason, let mayBeSpent):
             #expect(isLocked && lastContent?.account?.isSameGrant(as: subject.account) == true, "\(actions)")
             guard case .refused(let failure)? = events.last(where: Self.isRefusal) else {
                 Issue.record("\(actions)")
@@ -163,6 +163,9 @@ struct RefreshFlowSearchTests {
             let isKnown = actions.contains("request tokens")
             let isSpent = subject == .user && !failure.wasCertainlyNotCarriedOut
             #expect(mayBeSpent == (!isKnown || isSpent), "\(actions)")
+            // Other processes learn from the record that only another sign-in helps.
+            let isRefusal = isKnown && subject == .user && Self.isRefusalToRenew(failure)
+            #expect(reason.refusesRenewal == isRefusal, "\(actions)")
         case .forgetRefreshRecord:
             let isSaved = events.contains { if case .saved = $0 { true } else { false } }
             #expect(isLocked && isSaved, "\(actions)")
@@ -237,6 +240,13 @@ struct RefreshFlowSearchTests {
     }
 
     private static func isRefusal(_ event: EffectResult) -> Bool { if case .refused = event { true } else { false } }
+
+    private static func isRefusalToRenew(_ failure: AuthorityError) -> Bool {
+        switch failure {
+        case .oauthError("interaction_required", _), .refused, .unauthorized, .forbidden, .bearerChallenge: true
+        default: false
+        }
+    }
 
     private static func isDefinite(_ event: EffectResult) -> Bool {
         switch event {

@@ -70,7 +70,7 @@ enum Fixture {
         .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.invalidGrant),
         .oauthError(.invalidClient), .bearerChallenge(error: "invalid_token"), .unauthorized, .forbidden(error: nil),
         .unavailable(status: 503, retryAfter: .seconds(5)), .intercepted("a web page"), .unclear("no JSON"),
-        .otherUser(id: "2"), .rejected("closed"),
+        .otherUser(id: "2"), .rejected("closed"), .oauthError("interaction_required"), .refused(status: 404),
     ]
 }
 
@@ -107,5 +107,15 @@ extension SessionState {
         case .signedOut(let signOut): "signed out: \(signOut.reason)"
         case .unreadable(let error): "unreadable: \(error.code)"
         }
+    }
+}
+
+extension UnverifiedReason {
+    /// The service refused to renew a session.
+    static var refusal: UnverifiedReason {
+        guard case .keep(let reason) = SessionDecision.afterRefresh(.oauthError("interaction_required")) else {
+            preconditionFailure("this error is not definite")
+        }
+        return reason
     }
 }
