@@ -29,7 +29,9 @@ struct RefusedRenewalTests {
         let store = try await store(expiringIn: 30)
         let service = service(failure)
         // Until then, programs get the token.
-        #expect(try await store.accessToken(minimumValidity: .seconds(60), timeout: nil, with: service) == Secret("access-1"))
+        #expect(
+            try await store.accessToken(minimumValidity: .seconds(60), timeout: nil, with: service)
+                == Secret("access-1"))
         #expect(await store.renewalRefusal(of: try #require(store.account)) == nil)
         clock.advance(by: .seconds(30))
         let error = await expectAccountError(.renewalRefused) {
