@@ -53,6 +53,18 @@ import Foundation
         #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes).isIssuerNamed == isNamed)
     }
 
+    @Test(arguments: [nil, true])
+    func `Remembers whether requests leave out resource`(omitsResource: Bool?) throws {
+        var service = Self.whole
+        service.omitsResource = omitsResource
+        let bytes = try PropertyListEncoder().encode(service)
+        #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes) == service)
+        // The settings may be lost, but the session stays.
+        var account = account(issuer: "https://auth.example.com")
+        account.credentials.omitsResource = omitsResource == true
+        #expect(account.credentials.renewed(by: account.credentials).omitsResource == (omitsResource == true))
+    }
+
     @Test func `Uses a given client secret only if the account's secret is unknown`() throws {
         #expect(AccountService().acceptsGivenSecret)
         var account = account(issuer: "https://auth.example.com")

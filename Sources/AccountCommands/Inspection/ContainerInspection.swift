@@ -40,7 +40,8 @@ struct ContainerInspection {
                     .map { leftover(folder + "/" + $0, in: storage) }
             }
         }
-        return findings + SavingInspection(
+        return findings
+            + SavingInspection(
                 container: container, sessions: sessions, homeVariable: homeVariable
             ).findings()
     }

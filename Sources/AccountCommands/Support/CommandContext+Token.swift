@@ -49,7 +49,9 @@ extension CommandContext {
     func warnIfRenewalIsRefused(_ account: Account, in store: AccountStore? = nil) async {
         let store = store ?? self.store
         // Without a token, the error or the state says it.
-        guard await store.renewalRefusal(of: account) == nil, let date = await store.refusesRefreshSince() else { return }
+        guard await store.renewalRefusal(of: account) == nil, let date = await store.refusesRefreshSince() else {
+            return
+        }
         Terminal.say(StateText.refusal(of: account, since: date, hint))
     }
 

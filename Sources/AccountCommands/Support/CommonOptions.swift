@@ -81,7 +81,7 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
         help: ArgumentHelp(
             "Redirect URI as registered with the service, such as "
                 + "http://127.0.0.1:8400/callback."
-                + (App.acceptsIssuer ? " Remembered for the session, like the next four options." : ""),
+                + (App.acceptsIssuer ? " Remembered for the session, like the next five options." : ""),
             valueName: "uri", visibility: App.visibility(of: .browser)))
     var redirectURI: String?
 
@@ -101,7 +101,7 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
     @Flag(
         name: .customLong("no-resource"),
         help: ArgumentHelp(
-            "Leave out the parameter resource (RFC 8707), for a service that refuses it. Remembered for the session.",
+            "Leave out the parameter resource (RFC 8707), for a service that refuses it.",
             visibility: App.visibility(of: .browser, .device)))
     var noResource = false
 

@@ -71,7 +71,8 @@ struct SignInAdvice: Equatable {
         "--no-resource", "leaves out the parameter resource (RFC 8707)", appliesToRenewal: true)
 
     private static let redirect = SignInAdvice(
-        "--redirect-uri URI", "names an address that is registered for the client, such as http://127.0.0.1:8400/callback")
+        "--redirect-uri URI",
+        "names an address that is registered for the client, such as http://127.0.0.1:8400/callback")
 
     private static let device = SignInAdvice("--device", "signs in without an authorization request")
 

@@ -45,7 +45,8 @@ extension OAuthAuthority: BrowserAuthority {
         }
         return OAuthBrowserSignIn(
             self, chosen, request, url: request.url(at: endpoint.url, pushedAs: pushed?.uri), lifetime: lifetime,
-            pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener,
+            pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer, receiver: receiver,
+            listener: listener,
             deliveryTime: deliveryTime)
     }
 }

@@ -13,7 +13,9 @@ struct PushedRequest: Sendable, Equatable {
 extension OAuthAuthority {
     /// Sends the parameters of an authorization request to the service (RFC 9126, section 2.1). The client authenticates as at
     /// the token endpoint.
-    func push(_ authorization: AuthorizationRequest, as chosen: SignInClient) async throws(AuthorityError) -> PushedRequest {
+    func push(_ authorization: AuthorizationRequest, as chosen: SignInClient) async throws(AuthorityError)
+        -> PushedRequest
+    {
         guard let endpoint = try await documents.endpoint(.pushedAuthorization) else {
             throw documents.flaw(of: .pushedAuthorization)
                 ?? .misconfigured(

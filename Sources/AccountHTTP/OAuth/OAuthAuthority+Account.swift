@@ -152,7 +152,7 @@ extension OAuthAuthority: AccountAuthority {
             throw missingSecret(of: client)
         }
         var exchange = try await prepareTokens(
-            form, as: client, isRefresh: isRefresh, 
+            form, as: client, isRefresh: isRefresh,
             resources: resources ?? (omitsResource(for: account) ? [] : self.resources(of: account)),
             at: account.credentials.tokenEndpoint, key: account.credentials.key)
         (exchange.issuer, exchange.owner) = (issuerIdentifier, account)

@@ -39,7 +39,8 @@ struct ProgramInspection<App: AccountApplication> {
                 findings += try await units.findings { await state(of: $0) }
                 users += try units.enabled().map { ($0.session, units.unit($0.session)) }
             } catch {
-                findings.append(Finding(problem: "\(units.folder) cannot be inspected (\(error.userText))", isNote: true))
+                findings.append(
+                    Finding(problem: "\(units.folder) cannot be inspected (\(error.userText))", isNote: true))
             }
         }
         return summarized(findings) + (await sessionFindings(users)) + (await signInFindings(surroundings.rules))

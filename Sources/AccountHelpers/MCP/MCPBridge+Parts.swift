@@ -97,6 +97,14 @@ extension ForwardedResponse {
         return texts.lazy.compactMap { $0?.string }.compactMap { shown($0) }.first
     }
 
+    /// Returns the error of a response with an error status, whose body nothing has read yet.
+    func refusal(by url: String) async -> AccountError {
+        // Without a body, only the explanation is missing. A stream may have no end.
+        let isStream = mediaType == "text/event-stream"
+        let body = isStream ? [] : (try? await collected(upTo: 1 << 16, from: url)) ?? []
+        return AccountError(refusal: self, saying: explanation(in: body), by: url)
+    }
+
     /// Whether the body is a web page, which no MCP server sends.
     func isWebPage(_ body: [UInt8]) -> Bool {
         let first = body.first { ![0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0) }
@@ -150,7 +158,7 @@ extension AccountError {
     /// A response with an error status that contains no JSON-RPC error.
     ///
     /// - Parameter text: The explanation of the server.
-    init(refusal response: ForwardedResponse, saying text: String? = nil, by url: String) {
+    init(refusal response: ForwardedResponse, saying text: String?, by url: String) {
         let words = text.map { ": \($0)" } ?? ""
         switch response.status {
         case 401: self.init(.notSignedIn, "\(url) rejected the token\(words)")

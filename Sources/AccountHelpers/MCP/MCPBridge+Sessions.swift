@@ -41,7 +41,7 @@ extension MCPBridge {
         refusedListenerCount = 0
         let request = old.beginning
         let response = try await send(post(request, in: nil))
-        guard (200...299).contains(response.status) else { throw AccountError(refusal: response, by: url) }
+        guard (200...299).contains(response.status) else { throw await response.refusal(by: url) }
         let message = try await response.response(to: request, upTo: limits.messageByteCount, from: url)
         guard let result = message.result, let new = MCPServerSession(beginning: request, result, response),
             new.version == old.version
@@ -54,7 +54,7 @@ extension MCPBridge {
         let accepted = try await send(post(try MCPMessage(Array(text.utf8)), in: new))
         // Some servers do not know the notification, and work without it.
         if [401, 403].contains(accepted.status) || accepted.status >= 500 {
-            throw AccountError(refusal: accepted, by: url)
+            throw await accepted.refusal(by: url)
         }
         session = new
         explain("\(url) has ended the session, so a new one was begun")
@@ -81,7 +81,7 @@ extension MCPBridge {
                 // 405: the server sends no such messages. 404: it has ended the session.
                 guard response.status == 200, response.mediaType == "text/event-stream" else {
                     if response.status < 500, response.status != 429 { return }
-                    throw AccountError(refusal: response, by: url)
+                    throw await response.refusal(by: url)
                 }
                 refusedListenerCount = 0
                 failureCount = 0
@@ -152,7 +152,7 @@ extension MCPBridge {
             ])
             let request = try MCPMessage(text)
             let response = try await send(post(request, in: nil))
-            guard (200...299).contains(response.status) else { throw AccountError(refusal: response, by: url) }
+            guard (200...299).contains(response.status) else { throw await response.refusal(by: url) }
             let message = try await response.response(to: request, upTo: limits.messageByteCount, from: url)
             guard let result = message.result else { return }
             _ = tools.learn(from: result)

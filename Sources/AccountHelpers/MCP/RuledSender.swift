@@ -34,14 +34,10 @@ final class RuledSender<App: AccountApplication>: Sendable {
             let response = try await context.forwarding(of: account).forward(request, for: store)
             guard response.status == 401 else { return response }
             // The server may have forgotten only its own session, which the caller can begin again.
-            if request.fields["Mcp-Session-Id"] != nil,
-                response.refusesSession(try await response.collected(upTo: 1 << 20, from: url.text))
-            {
-                return response
-            }
             // Without a body, only the explanation is missing.
-            let body = request.fields["Mcp-Session-Id"] == nil ? try? await response.collected(upTo: 1 << 16, from: url.text) : nil
-            let words = body.flatMap { response.explanation(in: $0) }.map { ": \($0)" } ?? ""
+            let body = (try? await response.collected(upTo: 1 << 20, from: url.text)) ?? []
+            if request.fields["Mcp-Session-Id"] != nil, response.refusesSession(body) { return response }
+            let words = response.explanation(in: body).map { ": \($0)" } ?? ""
             throw AccountError(
                 .notSignedIn, "\(url.text) rejected the token of session \(rule.session)\(words)",
                 hint: store.usesGivenToken

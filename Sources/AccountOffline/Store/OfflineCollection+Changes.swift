@@ -194,7 +194,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             request = try collection.remote.request(for: change)
         } catch {
             return try await park(
-                entry, .refused, "the app cannot create a request for this change (\(error.userText)): discard the change")
+                entry, .refused,
+                "the app cannot create a request for this change (\(error.userText)): discard the change")
         }
         try Task.checkCancellation()
         // From now on, the change counts as sent, even if this process ends.

@@ -246,7 +246,9 @@ struct KnownServiceTests {
                     try await authority.refresh(account(at: server.address, refreshToken: "ghr"))
                 }
                 let decision = SessionDecision.afterRefresh(try #require(thrown))
-                #expect(decision == .keep(.init(.unclearReply, detail: code)))
+                var reason = UnverifiedReason(.unclearReply, detail: code)
+                reason.refusesRenewal = true
+                #expect(decision == .keep(reason))
             }
         }
     }

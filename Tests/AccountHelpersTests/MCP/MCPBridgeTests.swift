@@ -428,7 +428,10 @@ struct MCPBridgeTests {
         (404, #"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32601,"message":"m"}}"#, #""code":-32601"#),
         (503, "busy", #""code":69,"message":"\#(CommandLine.toolName): \#(url) responded with status 503: busy""#),
         (500, #"{"error":{"message":"the database is down"}}"#, "responded with status 500: the database is down"),
-        (422, #"{"error":"invalid_request","error_description":"no\u001b[2J id"}"#, "responded with status 422: no[2J id"),
+        (
+            422, #"{"error":"invalid_request","error_description":"no\u001b[2J id"}"#,
+            "responded with status 422: no[2J id"
+        ),
         (502, #"{"title":"Bad gateway","detail":"the upstream timed out"}"#, "status 502: the upstream timed out"),
         (400, #"{"message":"unknown field"}"#, "responded with status 400: unknown field"),
         (403, #"{"message":"your plan does not include this"}"#, "(403): your plan does not include this"),

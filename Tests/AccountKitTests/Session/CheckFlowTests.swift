@@ -223,7 +223,8 @@ struct CheckFlowTests {
         ]
         let refreshes: [RefreshOutcome] = [
             .renewed(account.with(token: "access-2", refreshToken: "refresh-2")), .adopted(Fixture.replaced),
-            .adopted(Fixture.bob), .kept(account, .init(.offline)), .kept(account, .refusal), .unsaved(account, AccountError(.inaccessible, "")),
+            .adopted(Fixture.bob), .kept(account, .init(.offline)), .kept(account, .refusal),
+            .unsaved(account, AccountError(.inaccessible, "")),
             .signedOut(Self.never), .unreadable(AccountError(.damaged, "")),
         ]
         let endCount = await Run.explore(CheckFlow(now: Fixture.now, maximumAge: 0)) { run in
@@ -257,7 +258,8 @@ struct CheckFlowTests {
             #expect(turns <= 3, "\(actions)")
             #expect(actions.count { $0 == "refresh" } <= turns, "\(actions)")
             #expect(actions.count { $0 == "verify" } <= 2 * turns, "\(actions)")
-            if run.action.name == "finish", case .unverified(let kept, let reason)? = run.outcome, reason.refusesRenewal {
+            if run.action.name == "finish", case .unverified(let kept, let reason)? = run.outcome, reason.refusesRenewal
+            {
                 // A check refreshes only if the caller has no valid token.
                 #expect(reason.code == .renewalRefused && kept.isSameGrant(as: account), "\(actions)")
             }
