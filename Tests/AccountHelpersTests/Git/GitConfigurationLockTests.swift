@@ -1,3 +1,4 @@
+import AccountCommands
 import AccountKit
 import Testing
 
