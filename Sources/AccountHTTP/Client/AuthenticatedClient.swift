@@ -19,7 +19,7 @@ public import Foundation
 /// Each request contains the access token, which the client refreshes before it expires. If the API refuses the token
 /// with a 401 response of any form, the client refreshes the token once and sends the request again: many APIs do not
 /// report `error="invalid_token"` (RFC 6750, section 3.1), for example after a restart. If the API refuses the new token
-/// too, the client returns the response, and refreshes no token for this API for a minute. Parallel requests share one
+/// too, the client returns the response, and does not refresh that token for a minute. Parallel requests share one
 /// refresh. The client sends the token only to this origin and follows no redirects. If another user signs in during a
 /// request, the client does not send that request with the new user's token.
 ///
