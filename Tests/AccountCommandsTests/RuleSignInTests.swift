@@ -142,6 +142,12 @@ import Foundation
             ([a], a, a, [a], false), ([a], a, b, [b], true), ([a], nil, b, [b], true), ([a, b], a, b, [b], false),
             ([a], a, b, [], true), ([a], a, a + "/notes", [], false), ([], nil, a, [a], false), ([], nil, a, [], false),
             ([], b, a, [a], true), ([], a, a, [a], false), ([], b, a, [], false), (["urn:x"], a, b, ["urn:x"], false),
+            // Other spellings of the same URL.
+            ([a], nil, a + "/", ["https://A.example:443/mcp/"], false), ([], a + "/", a, [a], false),
+            ([], "https://A.example/mcp", a, [a], false), ([a + "?x=1"], nil, a, [a], true),
+            // The API has renamed its resource.
+            (["https://a.example"], a, a + "/", [a], false), ([a], a, a, ["https://a.example"], false),
+            (["https://a.example"], nil, a, [a], true), ([b], a, a, [a], true), (["urn:x"], a, a, ["urn:y"], true),
         ] as [([String], String?, String, [String], Bool)])
     func `Recognizes a session for another API`(
         old: [String], remembered: String?, url: String, resources: [String], isOther: Bool

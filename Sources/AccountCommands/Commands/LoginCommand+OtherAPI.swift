@@ -23,28 +23,32 @@ extension LoginCommand {
     /// Asks on a terminal if the session has a token for another API. Without a terminal, chooses a session with the name
     /// of the host, unless the user named the session.
     func place(
-        for url: String?, _ authority: any AccountAuthority, besides earlier: Account?, in context: CommandContext<App>
+        for service: AccountService, _ authority: any AccountAuthority, besides earlier: Account?,
+        in context: CommandContext<App>
     ) async throws -> Place {
-        guard let url, !stepUp, let earlier, let api = authority as? any DiscoveringAuthority,
+        let api = authority as? any DiscoveringAuthority
+        // With an issuer, the options may name the API.
+        guard !stepUp, let earlier, let url = api == nil ? service.resources.first : service.url,
             let ruled = try? RuleURL(String(url.prefix { $0 != "?" }))
         else { return .here }
-        let resources = try await api.signInResources()
+        let resources = try await api?.signInResources() ?? service.resources
+        let issuer = authority.accountIssuer
         let remembered = context.readableService(of: context.session)?.url
-        guard earlier.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: api.accountIssuer) else {
+        guard earlier.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: issuer) else {
             return .here
         }
         let other = earlier.credentials.resources.first?.shown ?? remembered?.shown ?? "another API"
         let isNamed = options.session != nil || Environment.value(App.sessionVariable) != nil
         guard LoginConversation<App>.isPossible(options) else {
             if isNamed { return .replacing }
-            let session = try await freeSession(for: url, ruled, resources, issuer: api.accountIssuer, in: context)
+            let session = try await freeSession(for: url, ruled, resources, issuer: issuer, in: context)
             Terminal.say(
                 "Session \(context.session) stays signed in for \(other). The sign-in for \(url.shown) goes to session "
                     + "\(session); to use it in other commands, add --session \(session).")
             return .session(session)
         }
         Terminal.say("Session \(context.session) is signed in for \(other), and programs use its token there.")
-        let session = try await freeSession(for: url, ruled, resources, issuer: api.accountIssuer, in: context)
+        let session = try await freeSession(for: url, ruled, resources, issuer: issuer, in: context)
         if isNamed {
             let answer = try Terminal.ask("Replace it with a sign-in for \(url.shown)? [y/N] ")
             guard answer.lowercased().hasPrefix("y") else {
@@ -93,11 +97,16 @@ extension Account {
         signedInAt remembered: String?, than url: String, _ resources: [String], issuer other: String?
     ) -> Bool {
         let old = credentials.resources
+        let isRepeated = remembered.map { RuleSignIn.isSame($0, url) } ?? false
         if old.isEmpty {
-            guard let remembered, remembered != url else { return false }
+            guard remembered != nil, !isRepeated else { return false }
             return !(resources.isEmpty && other == issuer)
         }
-        if let resource = resources.first { return !old.contains(resource) }
+        if let resource = resources.first {
+            if old.contains(where: { RuleSignIn.isSame($0, resource) }) { return false }
+            // The API may have renamed its resource.
+            guard isRepeated else { return true }
+        }
         guard let url = try? RuleURL(String(url.prefix { $0 != "?" })) else { return true }
         return !old.contains { (try? RuleURL($0))?.covers(url) == true }
     }

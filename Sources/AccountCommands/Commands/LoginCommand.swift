@@ -147,7 +147,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     ) async throws {
         var plan = try await plan(in: context, answering: answers)
         let earlier = await earlierAccount(in: context)
-        let place = try await place(for: plan.service.url, plan.authority, besides: earlier, in: context)
+        let place = try await place(for: plan.service, plan.authority, besides: earlier, in: context)
         if case .session(let session) = place { return try await signIn(in: session, answering: answers) }
         if [.browser, .device].contains(plan.way), let api = plan.authority as? any DiscoveringAuthority {
             try await confirmService(of: api, at: plan.service.url, in: context)

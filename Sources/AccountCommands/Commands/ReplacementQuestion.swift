@@ -87,7 +87,7 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
 extension Account {
     fileprivate func isForSameAPI(as other: Account) -> Bool {
         let (mine, others) = (credentials.resources, other.credentials.resources)
-        return mine.first == others.first || mine.contains { others.contains($0) }
+        return mine.first == others.first || mine.contains { one in others.contains { RuleSignIn.isSame(one, $0) } }
     }
 
     var shownNameAndPlace: String { shownName + (issuer.map { " at \($0)" } ?? "") }

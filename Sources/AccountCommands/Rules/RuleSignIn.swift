@@ -30,10 +30,13 @@ package struct RuleSignIn: Sendable, Equatable {
         guard let other = account.issuer, other.withoutEndingSlash == issuer.withoutEndingSlash else { return false }
         let resources = account.credentials.resources
         guard let resource else { return resources.isEmpty }
-        return resources.contains { $0 == resource || Self.isSame($0, resource) }
+        return resources.contains { Self.isSame($0, resource) }
     }
 
-    private static func isSame(_ left: String, _ right: String) -> Bool {
+    /// Returns whether two URLs of an API are the same after normalization, or two other resources are equal. As in rules, a
+    /// slash at the end of a path has no meaning.
+    static func isSame(_ left: String, _ right: String) -> Bool {
+        if left == right { return true }
         guard let left = try? RuleURL(left), let right = try? RuleURL(right) else { return false }
         return left == right
     }

@@ -155,13 +155,20 @@ public struct APIAuthority: Sendable {
             try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
         }
         var resource = try await discovery.resource()
-        if resource.identifier == nil, issuer == nil { resource = try await findIssuer(resource) }
+        if !resource.namesServers {
+            guard issuer == nil else {
+                if let failure = resource.failure { throw failure }
+                cache.resource = resource
+                return resource
+            }
+            resource = try await findIssuer(resource)
+        }
         cache.resource = resource
         return resource
     }
 
-    /// Finds the issuer of an API without metadata: its URL, or else its origin (Model Context Protocol, revision
-    /// 2025-03-26, section "Authorization Base URL").
+    /// Finds the issuer of an API that names none: its URL, or else its origin (Model Context Protocol, revision 2025-03-26,
+    /// section "Authorization Base URL").
     ///
     /// The revision also defines default endpoints for servers without a discovery document. AccountKit does not use
     /// them: without a document, it knows neither that a service checks PKCE nor where the tokens of a session are renewed.
@@ -183,6 +190,7 @@ public struct APIAuthority: Sendable {
         }
         // A document may be there after a temporary failure.
         guard failures.allSatisfy(\.isAbsence) else { throw failures.first { !$0.isAbsence } ?? failures[0] }
+        if let failure = resource.failure { throw failure }
         let texts = (failures.map(\.answerText) + resource.answers).joined(separator: "; ")
         let isIntercepted = failures.allSatisfy { if case .intercepted = $0 { true } else { false } }
         throw isIntercepted ? .intercepted(texts) : .misconfigured(texts)
@@ -210,7 +218,7 @@ public struct APIAuthority: Sendable {
         let chosen = try chosenServer(of: resource)
         var named = try Issuer(chosen)
         // The user may type a URL with or without the slash. The path of an issuer from metadata has one spelling.
-        if resource.identifier != nil { named = Issuer(named.url, form: .verbatim(chosen)) }
+        named.form = knownForm(of: named) ?? (resource.namesServers ? .verbatim(chosen) : .exact)
         var options = options
         if let identifier = resource.identifier, !options.resources.contains(identifier) {
             options.resources.insert(identifier, at: 0)
@@ -239,8 +247,8 @@ public struct APIAuthority: Sendable {
             if let named = servers.first(where: { given.isSame(as: $0) || (try? Issuer($0))?.url == given.url }) {
                 return named
             }
-            // The URL may be the only thing that names the service.
-            guard resource.identifier != nil else { return issuer }
+            // The user may be the only one who names the service.
+            guard resource.namesServers else { return issuer }
             throw AccountError(
                 .misconfigured, "\(url) does not accept tokens of \(issuer)",
                 hint: "choose one of its authorization servers: \(servers.joined(separator: ", "))")
@@ -259,6 +267,12 @@ public struct APIAuthority: Sendable {
         KnownService.all.first { $0.issuer == issuer.identifier && $0.hasDiscovery }
     }
 
+    /// Returns how a known service spells its issuers, for each tenant at its host; `nil` for other services.
+    private func knownForm(of issuer: Issuer) -> Issuer.Form? {
+        let form = KnownService.at(issuer)?.quirks.issuerForm
+        return form == .exact ? nil : form
+    }
+
     /// Returns the authority that issued an account's tokens.
     func authority(of account: Account) throws(AuthorityError) -> OAuthAuthority {
         guard let issuer = account.issuer, isAuthority(of: account) else {
@@ -272,7 +286,7 @@ public struct APIAuthority: Sendable {
                 let named = try Issuer(issuer)
                 let service = knownService(at: named)
                 return try OAuthAuthority(
-                    Issuer(named.url, form: service?.quirks.issuerForm ?? .exact), client: client, scopes: scopes,
+                    Issuer(named.url, form: knownForm(of: named) ?? .exact), client: client, scopes: scopes,
                     additionalScopes: additionalScopes, options: options, service: service, timeout: timeout,
                     tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger,
                     api: APIOrigin(url: apiURL, namer: isIssuerNamed ? nil : apiURL, isIssuerGiven: true))

@@ -55,6 +55,9 @@ struct DocumentSearch: Sendable {
         return nil
     }
 
+    /// Whether a server has responded, even with an error.
+    var hasAnswer: Bool { !absences.isEmpty || failures.contains { $0.failure.isFromServer } }
+
     func isAnswered(_ url: ServiceURL) -> Bool { absences.contains { $0.url == url } }
 
     /// What each address answered, in the order of the requests.
@@ -119,6 +122,9 @@ extension AuthorityError {
         default: false
         }
     }
+
+    /// Whether a server has responded that it cannot answer now.
+    var isFromServer: Bool { if case .unavailable = self { true } else { false } }
 
     /// Whether a search failed because no address has a document.
     var isAbsence: Bool {

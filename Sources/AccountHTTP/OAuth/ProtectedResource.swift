@@ -13,14 +13,20 @@ struct ProtectedResource: Sendable, Equatable {
     /// The `resource` of the metadata, as the API spells it; `nil` if the URL is treated as an issuer.
     var identifier: String?
 
-    /// The issuers, as the API spells them; at least one.
+    /// The issuers, as the API spells them. If the API names none, the URL that may be one; see ``namesServers``.
     var authorizationServers: [String]
+
+    /// Whether the metadata names the issuers.
+    var namesServers = true
 
     /// The scopes in the challenge of the API, or else in its metadata; `nil` if neither names any.
     var scopes: [String]?
 
     /// What the addresses answered at which there could have been metadata. Empty if there is metadata.
     var answers: [String] = []
+
+    /// The temporary failure of an address at which there may be metadata; `nil` if there is metadata, or surely none.
+    var failure: AuthorityError?
 
     /// More scopes are a mistake or an attack: the user could not read them on the page of the service.
     static let maximumScopeCount = 50
@@ -51,11 +57,13 @@ struct ProtectedResource: Sendable, Equatable {
 ///
 /// The metadata may be at the address in the challenge of the API, or at the two well-known addresses; see
 /// ``DocumentSearch``. If a `GET` request has no challenge and these addresses no metadata, the challenge may be in the
-/// response to a `POST` request: MCP servers respond to `GET` with 405. The request is the first one of the protocol,
-/// `initialize`, without a token: it has no effect there but a new session, and other APIs refuse it.
+/// response to a `POST` request: MCP servers respond to `GET` with 405, or with a challenge of their gateway. The request
+/// is the first one of the protocol, `initialize`, without a token: it has no effect there but a new session, and other
+/// APIs refuse it.
 ///
-/// If there is no metadata anywhere, the URL is that of the service. Metadata that could mislead the user ends the
-/// sign-in instead, and so does a challenge that names an address in a private network.
+/// If there is no metadata anywhere, or metadata without authorization servers, the URL may be that of the service.
+/// Metadata that could mislead the user ends the sign-in instead, and so does a challenge that names an address in a
+/// private network.
 struct ResourceDiscovery: Sendable {
     let url: ServiceURL
 
@@ -65,39 +73,62 @@ struct ResourceDiscovery: Sendable {
 
     private static let bodyLimit = 256 << 10
 
-    /// The addresses of the metadata without a challenge (RFC 9728, section 3.1).
+    /// The addresses of the metadata without a challenge: those of RFC 9728, section 3.1, and of the URL without its query
+    /// and without the slash at its end, which users add or omit.
     var wellKnownURLs: [ServiceURL] {
         let root = ServiceURL(at: url, path: "/.well-known/oauth-protected-resource")
-        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
-        return path.isEmpty ? [root] : [ServiceURL(at: url, path: root.path + path), root]
+        let path = url.path == "/" ? "" : url.path
+        let paths = [
+            path + (url.query.map { "?\($0)" } ?? ""), path, path.hasSuffix("/") ? String(path.dropLast()) : path,
+        ]
+        var urls: [ServiceURL] = []
+        for path in paths + [""] {
+            guard let url = try? ServiceURL("\(root)\(path)"), !urls.contains(url) else { continue }
+            urls.append(url)
+        }
+        return urls
     }
 
     func resource() async throws(AuthorityError) -> ProtectedResource {
         var search = DocumentSearch(send: send)
         search.bodyLimit = Self.bodyLimit
-        var challenge = try await challenge(to: ServiceRequest(url: url))
-        let named = try metadataURL(in: challenge).map { [$0] } ?? []
-        var found = try await search.document(at: named + wellKnownURLs, read)
-        // Without an answer, the server is not reachable now.
-        if found == nil, challenge == nil, !search.absences.isEmpty {
-            challenge = try await self.challenge(to: initialization)
-            if let address = try metadataURL(in: challenge) {
-                found = try await search.document(at: [address], read)
-            }
+        // Another address may have metadata with the authorization servers, which are optional (RFC 9728, section 2).
+        var withoutServers: ProtectedResource?
+        func readWithServers(_ response: ServiceResponse) throws(AuthorityError) -> ProtectedResource {
+            let resource = try read(response)
+            guard resource.authorizationServers.isEmpty else { return resource }
+            withoutServers = withoutServers ?? resource
+            throw .unclear("names no authorization server")
         }
-        if found == nil { found = try await search.documentAtSecondTry(read) }
-        if var resource = found?.document {
+        var challenge = try await challenge(to: ServiceRequest(url: url))
+        var named = try metadataURL(in: challenge)
+        var found = try await search.document(at: [named].compactMap(\.self) + wellKnownURLs, readWithServers)
+        // Without an answer, the server is not reachable now.
+        if found == nil, named == nil, search.hasAnswer {
+            let second = try await self.challenge(to: initialization)
+            named = try metadataURL(in: second)
+            if challenge == nil || second?.parameters["scope"] != nil { challenge = second }
+            if let named { found = try await search.document(at: [named], readWithServers) }
+        }
+        if found == nil { found = try await search.documentAtSecondTry(readWithServers) }
+        if var resource = found?.document ?? withoutServers {
+            if resource.authorizationServers.isEmpty {
+                (resource.authorizationServers, resource.namesServers) = (["\(url)"], false)
+            }
             resource.scopes = scopes(of: challenge) ?? resource.scopes
             return resource
         }
-        if let failure = search.failures.first?.failure { throw failure }
+        let failure = search.failures.first?.failure
+        // An address that the API names has metadata. At the others, some servers respond 500 instead of 404.
+        if let failure, named != nil || !search.failures.allSatisfy(\.failure.isFromServer) { throw failure }
         if let refusal = search.absences.first(where: { if case .misconfigured = $0.answer { true } else { false } }) {
             let others = search.absences.filter { $0.url != refusal.url }.map { "\($0.url): \($0.answer.answerText)" }
             let end = others.isEmpty ? "" : " (\(others.joined(separator: "; ")))"
-            throw .misconfigured(refusal.answer.answerText + end)
+            throw failure ?? .misconfigured(refusal.answer.answerText + end)
         }
         return ProtectedResource(
-            identifier: nil, authorizationServers: ["\(url)"], scopes: scopes(of: challenge), answers: search.answers)
+            identifier: nil, authorizationServers: ["\(url)"], namesServers: false, scopes: scopes(of: challenge),
+            answers: search.answers, failure: failure)
     }
 
     /// The first request of the Model Context Protocol.
@@ -126,9 +157,12 @@ struct ResourceDiscovery: Sendable {
             return nil
         }
         guard response.status == 401 else { return nil }
-        let challenges = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
+        let fields = response.head.headerFields[values: .wwwAuthenticate]
+        let challenges = AuthenticationChallenge.challenges(in: fields)
             .filter { $0.scheme == "bearer" || $0.scheme == "dpop" }
-        return challenges.first { $0.parameters["resource_metadata"] != nil } ?? challenges.first
+        let known = challenges.first { $0.parameters["resource_metadata"] != nil }
+        return known ?? AuthenticationChallenge.malformed(in: fields, with: ["resource_metadata", "scope"])
+            ?? challenges.first
     }
 
     /// Returns the address of the metadata in a challenge; `nil` if the challenge names none that can be used. A path is
@@ -171,16 +205,13 @@ struct ResourceDiscovery: Sendable {
             scopes: scopes(in: object))
     }
 
-    /// Returns the authorization servers that can be used, at least one. The others do not matter.
+    /// Returns the authorization servers that can be used. The others do not matter, if there is one.
     private func authorizationServers(in object: JSONObject) throws(AuthorityError) -> [String] {
         let values: [JSONValue]
         switch object["authorization_servers"] {
         case .array(let servers)?: values = servers
-        case let server?: values = server.string.map { [.string($0)] } ?? []
-        case nil: values = []
-        }
-        guard !values.isEmpty else {
-            throw .misconfigured("the metadata of \(url) names no authorization server")
+        case nil, .null?, .string("")?: values = []
+        case let server?: values = [server]
         }
         guard values.count <= ProtectedResource.maximumServerCount else {
             throw .misconfigured("the metadata of \(url) names \(values.count) authorization servers")
@@ -211,6 +242,8 @@ struct ResourceDiscovery: Sendable {
             return error.text
         }
         guard named.scheme == "https" || url.scheme == "http" else { return "is not encrypted" }
+        // RFC 8414, section 2.
+        guard named.query == nil else { return "contains a query" }
         return networkFlaw(of: named)
     }
 

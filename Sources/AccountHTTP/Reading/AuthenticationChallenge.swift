@@ -19,6 +19,31 @@ struct AuthenticationChallenge: Sendable, Hashable {
         }
         return result
     }
+
+    /// Returns parameters of a Bearer challenge that breaks the grammar, for example because it has no commas, or no
+    /// quotation marks around a URL. `nil` if the first parameter is not in the fields. Use this only for values that are
+    /// verified in another way.
+    static func malformed(in fields: [String], with names: [String]) -> AuthenticationChallenge? {
+        for field in fields where field.utf8.count <= 8192 {
+            var challenge = AuthenticationChallenge(scheme: "bearer")
+            for name in names { challenge.parameters[name] = value(of: name, inMalformed: field) }
+            if let first = names.first, challenge.parameters[first] != nil { return challenge }
+        }
+        return nil
+    }
+
+    private static func value(of name: String, inMalformed field: String) -> String? {
+        let bytes = Array(field.utf8)
+        let lowercased = bytes.map { 65...90 ~= $0 ? $0 | 0x20 : $0 }
+        guard let range = lowercased.firstRange(of: Array((name + "=").utf8)),
+            range.lowerBound == 0 || " \t,".utf8.contains(bytes[range.lowerBound - 1])
+        else { return nil }
+        var rest = bytes[range.upperBound...]
+        let quote = rest.first.flatMap { "\"'".utf8.contains($0) ? $0 : nil }
+        if quote != nil { rest = rest.dropFirst() }
+        let value = rest.prefix { byte in quote.map { byte != $0 } ?? !" \t,".utf8.contains(byte) }
+        return value.isEmpty ? nil : String(decoding: value, as: UTF8.self)
+    }
 }
 
 extension AuthenticationChallenge {

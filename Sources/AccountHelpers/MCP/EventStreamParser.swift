@@ -104,8 +104,9 @@ struct EventStreamParser {
             hasData = true
         case "event": type = String(decoding: value, as: UTF8.self)
         case "id":
-            // The id is sent in a header field later.
-            if value.allSatisfy({ 0x20...0x7E ~= $0 }) { nextEventID = String(decoding: value, as: UTF8.self) }
+            // The id is sent in a header field later. An empty one means that the stream cannot be resumed from here.
+            guard value.allSatisfy({ 0x20...0x7E ~= $0 }) else { break }
+            nextEventID = value.isEmpty ? nil : String(decoding: value, as: UTF8.self)
         case "retry":
             if let time = Int(String(decoding: value, as: UTF8.self)), time >= 0 { retryMilliseconds = time }
         default: break

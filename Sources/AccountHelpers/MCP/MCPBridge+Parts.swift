@@ -63,22 +63,29 @@ extension ForwardedResponse {
         return bytes
     }
 
-    /// Whether the server no longer knows the session of the request. The specification demands 404. After a restart,
-    /// many servers respond with 400, and some with 401, 403 or 410, and only the text names the session.
-    ///
-    /// An error with the id of a request and a code of JSON-RPC 2.0, section 5.1, comes from a session that exists.
+    /// Whether the server may no longer know the session of the request. The specification demands 404. After a restart,
+    /// many servers respond with 400, and some with 401, 403 or 410. Only an error with the id of a request is surely about
+    /// the request.
     func refusesSession(_ body: [UInt8]) -> Bool {
         if status == 404 || status == 410 { return true }
         guard [400, 401, 403].contains(status) else { return false }
+        return namesSession(body) || status == 400 && errorCode(ofRequestIn: body) == nil
+    }
+
+    /// Whether the text of an error is about the session.
+    ///
+    /// An error with the id of a request and a code of JSON-RPC 2.0, section 5.1, comes from a session that exists.
+    func namesSession(_ body: [UInt8]) -> Bool {
+        let code = errorCode(ofRequestIn: body)
+        guard code.map({ !["-32700", "-32602", "-32601", "-32603"].contains($0) }) ?? true else { return false }
         let text = String(decoding: body.prefix(1 << 16), as: UTF8.self).lowercased()
-        if let message = JSONText(body), let id = message["id"], MCPRequestID(id) != nil,
-            let code = message["error"]?["code"].flatMap({ MCPFieldValue.text(of: $0) }),
-            ["-32700", "-32602", "-32601", "-32603"].contains(code)
-        {
-            return false
-        }
         // A server without a session does not know that the client has begun one.
-        return text.contains("session") || text.contains("initiali") || status == 400 && body.isEmpty
+        return text.contains("session") || text.contains("initiali")
+    }
+
+    private func errorCode(ofRequestIn body: [UInt8]) -> String? {
+        guard let message = JSONText(body), let id = message["id"], MCPRequestID(id) != nil else { return nil }
+        return message["error"]?["code"].flatMap { MCPFieldValue.text(of: $0) }
     }
 
     /// Returns the server's explanation of an error, in one line that is safe to show and without tokens: a member of a JSON
@@ -190,7 +197,11 @@ extension [UInt8] {
     /// Whether there is more than spaces and line ends.
     var hasContent: Bool { contains { !Self.spaces.contains($0) } }
 
-    private static let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+    /// Without the mark at the beginning that some programs write, and JSON does not allow (RFC 8259, section 8.1).
+    var withoutByteOrderMark: [UInt8] { starts(with: [0xEF, 0xBB, 0xBF]) ? Array(dropFirst(3)) : self }
+
+    /// Also the bytes of a byte order mark.
+    private static let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF]
 }
 
 extension JSONText {

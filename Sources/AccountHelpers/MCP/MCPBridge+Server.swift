@@ -12,15 +12,23 @@ extension MCPBridge {
             let response = try await send(post(message, in: session))
             exchanges[number]?.pendingByteCount = 0
             if (200...299).contains(response.status) {
+                // Another request may have begun a new session since then.
+                if let session, session.id == self.session?.id { self.session = session.renamed(by: response) }
                 // The user may have signed in again. Limit the attempts, since each may refresh the token.
                 if 1...3 ~= refusedListenerCount { listen() }
                 return try await accept(response, to: message, number)
             }
             let body = try await response.collected(upTo: 1 << 20, from: url)
-            if let old = session?.id, !isRepeated, response.refusesSession(body) {
-                isRepeated = true
-                try await renew(insteadOf: old)
-                continue
+            if let old = session?.id, response.refusesSession(body) {
+                let isNamed = response.status != 400 || response.namesSession(body)
+                // The server has just begun the session that the client announces as ready.
+                let mayBeLost = !expectsBadRequests && message.method != "notifications/initialized"
+                if !isRepeated, isNamed || mayBeLost {
+                    isRepeated = true
+                    try await renew(insteadOf: old)
+                    continue
+                }
+                if isRepeated, !isNamed { expectsBadRequests = true }
             }
             let error = JSONText(body).flatMap { $0["error"] }.flatMap { $0["code"]?.isNumber == true ? $0 : nil }
             // The header fields were those of an earlier definition of the tool.
@@ -118,7 +126,7 @@ extension MCPBridge {
     /// server supports this (Model Context Protocol 2025-06-18, "Transports", section "Resumability and Redelivery").
     /// Events that are no messages, such as heartbeats, are skipped.
     private func forwardEvents(
-        of first: ForwardedResponse, to message: MCPMessage, _ number: Int
+        of first: ForwardedResponse, to request: MCPMessage, _ number: Int
     ) async throws {
         var response: ForwardedResponse? = first
         var parser = EventStreamParser(limit: limits.messageByteCount)
@@ -145,7 +153,7 @@ extension MCPBridge {
                             if exchanges[number]?.isAnswered == true { continue }
                             // It is probably the response, and the server may send nothing else.
                             guard case .message(let data) = event else { throw TooLong() }
-                            if await forward(data, of: first, to: message, number) == true { endSoon(number) }
+                            if await forward(data, of: first, to: request, number) == true { endSoon(number) }
                         }
                     }
                 } catch is TooLong {
@@ -158,8 +166,16 @@ extension MCPBridge {
             }
             if exchanges[number]?.isAnswered == true { return }
             try Task.checkCancellation()
-            if let document { return try await deliverWhole(document, of: first, to: message, number) }
-            guard message.version == nil, let session, let eventID = parser.lastEventID, attempts < 5 else {
+            // Some servers end the stream without the empty line that ends its last event.
+            var rest = parser
+            for case .message(let data) in rest.events(in: [0x0A, 0x0A]) {
+                for message in MCPMessage.Batch(data) where message.answers(request) {
+                    _ = await deliver(message, of: first, to: request, number)
+                    return
+                }
+            }
+            if let document { return try await deliverWhole(document, of: first, to: request, number) }
+            guard request.version == nil, let session, let eventID = parser.lastEventID, attempts < 5 else {
                 throw AccountError(lost: url)
             }
             attempts += 1
@@ -202,9 +218,9 @@ extension MCPBridge {
             return false
         }
         guard message.answers(request) else {
-            if id == nil, let id = request.requestID, let error = message.error {
-                let text = JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), ("error", error)])
-                await deliver(text, number, isFinal: true)
+            // The response to one request that has lost its id.
+            if id == nil, let whole = message.withID(of: request) {
+                await deliver(remember(whole, of: response, to: request), number, isFinal: true)
                 return true
             }
             explain("\(url) sent a response to another request, which is not passed on")

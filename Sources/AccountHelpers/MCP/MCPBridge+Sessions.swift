@@ -78,9 +78,9 @@ extension MCPBridge {
             var hasEvent = false
             do {
                 let response = try await send(get(after: parser.lastEventID, in: session))
-                // 405: the server sends no such messages. 404: it has ended the session.
+                // 405 and 501: the server sends no such messages. 404: it has ended the session.
                 guard response.status == 200, response.mediaType == "text/event-stream" else {
-                    if response.status < 500, response.status != 429 { return }
+                    if response.status < 500 && response.status != 429 || response.status == 501 { return }
                     throw await response.refusal(by: url)
                 }
                 refusedListenerCount = 0

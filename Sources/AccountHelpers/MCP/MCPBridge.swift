@@ -83,6 +83,9 @@ actor MCPBridge {
     private let say: @Sendable (String) -> Void
 
     var session: MCPServerSession?
+
+    /// Whether the server responds 400 without an explanation also in a new session, so that the session is not the cause.
+    var expectsBadRequests = false
     var renewal: Task<Void, any Error>?
 
     /// Ends when the response to `initialize` has arrived, or when `notifications/initialized` is delivered. Later messages
@@ -133,7 +136,8 @@ actor MCPBridge {
             let error = AccountError(.tooLarge, "the message is longer than \(limits.messageByteCount >> 20) MiB")
             guard let id else { return await refuse(.notMessage, error.message) }
             return await answer(error, id)
-        case .message(let bytes):
+        case .message(let line):
+            let bytes = line.withoutByteOrderMark
             // A client of revision 2025-03-26 may send several messages in an array.
             if let batch = JSONText(bytes), batch.isArray, !isElement {
                 var isEmpty = true

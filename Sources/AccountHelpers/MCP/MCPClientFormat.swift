@@ -6,25 +6,31 @@ struct MCPClientFormat: Equatable {
     /// The names that lead to the object with the servers.
     let place: [String]
 
-    /// Whether each server has a member `type`.
-    var namesTransport = false
+    /// The member `type` of each server; `nil` if there is none.
+    var transport: String?
+
+    /// Whether `command` is a list that also contains the arguments.
+    var joinsCommand = false
 
     /// Claude Desktop, Claude Code, Cursor, Windsurf, Gemini CLI and others.
     static let common = MCPClientFormat(place: ["mcpServers"])
 
-    /// `mcp.json` of Visual Studio Code.
-    static let vsCode = MCPClientFormat(place: ["servers"], namesTransport: true)
+    /// `mcp.json` of Visual Studio Code, and of Copilot in other editors.
+    static let vsCode = MCPClientFormat(place: ["servers"], transport: "stdio")
 
     /// `settings.json` of Visual Studio Code.
-    static let vsCodeSettings = MCPClientFormat(place: ["mcp", "servers"], namesTransport: true)
+    static let vsCodeSettings = MCPClientFormat(place: ["mcp", "servers"], transport: "stdio")
 
     static let zed = MCPClientFormat(place: ["context_servers"])
 
-    static let all = [common, vsCode, vsCodeSettings, zed]
+    static let openCode = MCPClientFormat(place: ["mcp"], transport: "local", joinsCommand: true)
 
-    init(place: [String], namesTransport: Bool = false) {
+    static let all = [common, vsCode, vsCodeSettings, zed, openCode]
+
+    init(place: [String], transport: String? = nil, joinsCommand: Bool = false) {
         self.place = place
-        self.namesTransport = namesTransport
+        self.transport = transport
+        self.joinsCommand = joinsCommand
     }
 
     /// Chooses the format of a file: by the place where a client looks for it, else by its contents.
@@ -34,10 +40,13 @@ struct MCPClientFormat: Equatable {
         // A profile of Visual Studio Code has its files in `User/profiles/ID`.
         let isVSCode = folder == ".vscode" || folder == "User" || parts.dropLast(2).last == "profiles"
         switch parts.last {
-        case "mcp.json" where isVSCode: self = .vsCode
+        case "mcp.json" where isVSCode || parts.contains("github-copilot"): self = .vsCode
+        case "opencode.json", "opencode.jsonc": self = .openCode
         case "settings.json" where isVSCode: self = .vsCodeSettings
         case "settings.json" where folder == "zed" || folder == ".zed": self = .zed
-        default: self = Self.all.first { edit.value(at: $0.place)?.isObject == true } ?? .common
+        // Other clients also have an object `mcp`, with servers in another form.
+        default:
+            self = Self.all.first { !$0.joinsCommand && edit.value(at: $0.place)?.isObject == true } ?? .common
         }
     }
 
@@ -46,7 +55,20 @@ struct MCPClientFormat: Equatable {
 
     /// Returns a server of this tool.
     func entry(command: String, arguments: [String]) -> JSONEdit.Value {
-        let type: [(String, JSONEdit.Value)] = namesTransport ? [("type", .string("stdio"))] : []
-        return .object(type + [("command", .string(command)), ("args", .array(arguments.map { .string($0) }))])
+        let type: [(String, JSONEdit.Value)] = transport.map { [("type", .string($0))] } ?? []
+        let list = arguments.map { JSONEdit.Value.string($0) }
+        return .object(
+            type
+                + (joinsCommand
+                    ? [("command", .array([.string(command)] + list))]
+                    : [("command", .string(command)), ("args", .array(list))]))
+    }
+
+    /// Returns the program and the arguments of a server in any format; `nil` for a server that is a URL.
+    static func words(of server: JSONText) -> (program: String, arguments: [String])? {
+        guard let command = server["command"] else { return nil }
+        let list = (command.isArray ? command : server["args"])?.elements.compactMap(\.string) ?? []
+        guard command.isArray else { return command.string.map { ($0, list) } }
+        return list.first.map { ($0, Array(list.dropFirst())) }
     }
 }

@@ -66,7 +66,7 @@ struct MCPMessage: Sendable {
         private var elements: JSONText.Elements?
 
         init(_ bytes: [UInt8]) {
-            guard let text = JSONText(bytes) else { return }
+            guard let text = JSONText(bytes.withoutByteOrderMark) else { return }
             if text.isArray { elements = JSONText.Elements(of: text) } else { message = try? MCPMessage(text) }
         }
 
@@ -89,6 +89,16 @@ struct MCPMessage: Sendable {
     func answering(_ request: MCPMessage) -> MCPMessage {
         guard case .response(let id?) = kind, let requestID = request.requestID, id != requestID else { return self }
         return (try? MCPMessage(text.setting("id", to: requestID.text))) ?? self
+    }
+
+    /// This response with the id of a request; `nil` if it is no response.
+    func withID(of request: MCPMessage) -> MCPMessage? {
+        guard let id = request.requestID, let value = error.map({ ("error", $0) }) ?? result.map({ ("result", $0) })
+        else {
+            return nil
+        }
+        return try? MCPMessage(
+            JSONText(members: [("jsonrpc", JSONText(string: "2.0")), ("id", id.text), value]))
     }
 
     var method: String? {

@@ -25,9 +25,10 @@ struct MCPSetup {
         format = MCPClientFormat(path: path, edit)
         for other in MCPClientFormat.all {
             for member in edit.value(at: other.place)?.members ?? [] {
-                guard let name = member.name.string, let command = member.value["command"]?.string else { continue }
-                let arguments = member.value["args"]?.elements.compactMap(\.string) ?? []
-                servers.append(Server(name: name, command: command, arguments: arguments))
+                guard let name = member.name.string, let words = MCPClientFormat.words(of: member.value) else {
+                    continue
+                }
+                servers.append(Server(name: name, command: words.program, arguments: words.arguments))
                 if other != format { misplaced.append(name) }
             }
         }
@@ -42,7 +43,10 @@ struct MCPSetup {
         ].map { "\(home)/\($0)" }
         let shared = ["Claude/claude_desktop_config.json", "Code/User/mcp.json", "Code/User/settings.json"]
         return own + folders.flatMap { folder in shared.map { "\(folder)/\($0)" } }
-            + ["\(configuration)/zed/settings.json"]
+            + [
+                "zed/settings.json", "opencode/opencode.json", "opencode/opencode.jsonc",
+                "github-copilot/intellij/mcp.json", "github-copilot/xcode/mcp.json",
+            ].map { "\(configuration)/\($0)" }
     }
 
     /// The folders in which every program looks for programs, also one that the desktop has started.

@@ -85,10 +85,13 @@ struct MCPChange {
                     hint: "remove it with --remove first, or choose another name with --name")
             }
             // The user may have added arguments. Replace only a path that no longer exists.
-            guard let command = current["command"]?.string, command.hasPrefix("/"),
-                !ExternalProgram.isInstalled(command)
+            guard let words = MCPClientFormat.words(of: current), words.program.hasPrefix("/"),
+                !ExternalProgram.isInstalled(words.program)
             else { return .unchanged("\(file ?? "") already has the server \(key.shown).") }
-            try change(to: .string(tool[0]), in: &edit, at: format.place + [key, "command"])
+            let list = ([tool[0]] + words.arguments).map { JSONEdit.Value.string($0) }
+            try change(
+                to: current["command"]?.isArray == true ? .array(list) : list[0], in: &edit,
+                at: format.place + [key, "command"])
         } else if servers == nil {
             try change(to: .object([(key, entry(format))]), in: &edit, at: format.place)
         } else {
@@ -144,28 +147,31 @@ struct MCPChange {
         format.entry(command: tool[0], arguments: arguments)
     }
 
-    private func arguments(of server: JSONText) -> [String] { server["args"]?.elements.compactMap(\.string) ?? [] }
+    private func arguments(of server: JSONText) -> [String] { MCPClientFormat.words(of: server)?.arguments ?? [] }
 
     /// Returns whether a server runs this tool, possibly with other arguments than `setup` writes.
     private func isOwn(_ server: JSONText) -> Bool {
-        guard let command = server["command"]?.string else { return false }
+        guard let words = MCPClientFormat.words(of: server) else { return false }
         let program = ToolProgram(tool[0])
-        return (program.isRun(by: command) || program.isGone(command))
-            && arguments(of: server).starts(with: tool.dropFirst() + ["mcp"])
+        return (program.isRun(by: words.program) || program.isGone(words.program))
+            && words.arguments.starts(with: tool.dropFirst() + ["mcp"])
     }
 
     /// Returns whether `setup` writes this server, by this program in any place, and with `url` and `store` if they are
     /// set.
     private func isWritten(_ server: JSONText) -> Bool {
         let names = server.members.compactMap(\.name.string).filter { $0 != "type" }
-        guard names.sorted() == ["args", "command"], server["type"].map({ $0.string == "stdio" }) ?? true,
+        let joinsCommand = server["command"]?.isArray == true
+        guard names.sorted() == (joinsCommand ? ["command"] : ["args", "command"]),
+            server["type"].map({ $0.string == (joinsCommand ? "local" : "stdio") }) ?? true,
             server.members.count == names.count + (server["type"] == nil ? 0 : 1),
-            let command = server["command"]?.string, ToolProgram(tool[0]).isRun(by: command)
+            let words = MCPClientFormat.words(of: server), ToolProgram(tool[0]).isRun(by: words.program)
         else { return false }
-        let set = arguments(of: server)
+        let set = words.arguments
         let (url, store) = (set.last, set.value(of: "--store"))
         guard let url, (try? RequestURL(url)) != nil else { return false }
-        return server["args"]?.elements.map(\.string) == Self.arguments(tool, url: url, store: store)
+        let count = server[joinsCommand ? "command" : "args"]?.elements.count
+        return set == Self.arguments(tool, url: url, store: store) && count == set.count + (joinsCommand ? 1 : 0)
             && (self.url.map { $0.text == url } ?? true) && (self.store == nil || self.store == store)
     }
 }

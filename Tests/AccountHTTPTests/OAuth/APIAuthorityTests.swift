@@ -215,6 +215,64 @@ struct APIAuthorityTests {
         }
     }
 
+    @Test(arguments: ["", #","authorization_servers":[]"#, #","authorization_servers":null"#])
+    func `Metadata without servers leaves the issuer to the origin or the user`(members: String) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target == "/.well-known/oauth-protected-resource/mcp"
+                ? .json(#"{"resource":"\#(address)/mcp"\#(members)}"#) : Self.respond(to: request, at: address)
+        } _: { server in
+            for issuer in [nil, server.address + "/"] {
+                let service = try await Self.authority(server, issuer: issuer).signInAuthority()
+                #expect(service.issuer == server.address)
+                #expect(service.options.resources == [server.address + "/mcp"])
+            }
+        }
+    }
+
+    @Test(arguments: [500, 501, 503])
+    func `Needs no metadata of an API where every unknown path fails`(status: Int) async throws {
+        for hasService in [true, false] {
+            try await LoopbackServer.run { request, address in
+                let path = request.target
+                if path == "/mcp" { return .response(404) }
+                let isService = !path.contains("oauth-protected-resource") && hasService
+                return isService ? Self.respond(to: request, at: address) : .response(status)
+            } _: { server in
+                if hasService {
+                    let service = try await Self.authority(server).signInAuthority()
+                    #expect(service.issuer == server.address)
+                } else {
+                    let failure = await asyncFailure { try await Self.authority(server).signInAuthority() }
+                    #expect(failure == .unavailable(status: status, retryAfter: nil))
+                }
+                // It is unknown whether the API accepts the tokens of a given issuer.
+                let failure = await asyncFailure {
+                    try await Self.authority(server, issuer: server.address).signInAuthority()
+                }
+                #expect(failure == .unavailable(status: status, retryAfter: nil))
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("https://login.microsoftonline.com/common/v2.0", .perTenant),
+            ("https://login.microsoftonline.com/organizations/v2.0", .perTenant),
+            ("https://accounts.google.com", .schemeOptional),
+            ("https://id.example/a/", .verbatim("https://id.example/a/")),
+            ("https://gitlab.com", .verbatim("https://gitlab.com")),
+        ] as [(String, Issuer.Form)])
+    func `Knows how the services that an API names spell their issuers`(issuer: String, form: Issuer.Form) async throws
+    {
+        try await LoopbackServer.run { request, address in
+            request.target == "/.well-known/oauth-protected-resource/mcp"
+                ? .json(#"{"resource":"\#(address)/mcp","authorization_servers":["\#(issuer)"]}"#) : .response(404)
+        } _: { server in
+            let service = try await Self.authority(server).signInAuthority()
+            #expect(service.issuerIdentifier.form == form)
+        }
+    }
+
     @Test func `Prefers the URL of an API to its origin as the issuer`() async throws {
         try await LoopbackServer.run { request, address in
             switch request.target {

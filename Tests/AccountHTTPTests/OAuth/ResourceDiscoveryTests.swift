@@ -1,3 +1,4 @@
+import AccountCrypto
 import AccountKit
 import FoundationEssentials
 import HTTPTypes
@@ -33,7 +34,23 @@ struct ResourceDiscoveryTests {
         (
             "https://api.example/a/b/",
             [
+                "https://api.example/.well-known/oauth-protected-resource/a/b/",
                 "https://api.example/.well-known/oauth-protected-resource/a/b",
+                "https://api.example/.well-known/oauth-protected-resource",
+            ]
+        ),
+        (
+            "https://api.example/mcp?tenant=1",
+            [
+                "https://api.example/.well-known/oauth-protected-resource/mcp?tenant=1",
+                "https://api.example/.well-known/oauth-protected-resource/mcp",
+                "https://api.example/.well-known/oauth-protected-resource",
+            ]
+        ),
+        (
+            "https://api.example?tenant=1",
+            [
+                "https://api.example/.well-known/oauth-protected-resource?tenant=1",
                 "https://api.example/.well-known/oauth-protected-resource",
             ]
         ),
@@ -104,6 +121,10 @@ struct ResourceDiscoveryTests {
     private static let answers: [ServiceResponse] =
         [204, 302, 307, 400, 401, 403, 404, 405, 410].map { ServiceResponse($0, ["Location": "/elsewhere"]) } + [
             .json(200, "{}"), .json(200, "[]"), .json(200, "{"), .json(200, ""), .json(200, #"{"error":"not found"}"#),
+            .json(200, "null"), .json(200, "Not Found"), .json(200, #"{"data":\#(document)}"#),
+            // Metadata without authorization servers, which are optional.
+            .json(200, #"{"resource":"https://api.example/mcp"}"#),
+            .json(200, #"{"resource":"https://api.example","authorization_servers":[]}"#),
             ServiceResponse(200, ["Content-Type": "text/html"], "<!DOCTYPE html>"),
             .json(200, document.replacing("api.example", with: "evil.example")),
         ]
@@ -135,10 +156,71 @@ struct ResourceDiscoveryTests {
                 default: count.next() > 1 && isRepaired ? .json(200, Self.document) : ServiceResponse(status)
                 }
             }
-            let failure = await asyncFailure { try await discovery.resource() }
+            let resource = try await discovery.resource()
             let isFound = isRepaired || hasOther
-            #expect(failure == (isFound ? nil : .unavailable(status: status, retryAfter: nil)))
+            #expect((resource.identifier != nil) == isFound && resource.namesServers == isFound)
+            #expect(resource.failure == (isFound ? nil : .unavailable(status: status, retryAfter: nil)))
         }
+    }
+
+    @Test func `A temporary failure where the API names its metadata counts`() async throws {
+        for method in [HTTPRequest.Method.get, .post] {
+            let discovery = ResourceDiscovery(url: try ServiceURL("https://api.example/mcp")) {
+                request throws(AuthorityError) in
+                if request.url.path == "/meta" { return ServiceResponse(503) }
+                guard request.url.path == "/mcp", request.method == method else { return ServiceResponse(404) }
+                return ServiceResponse(
+                    401, ["WWW-Authenticate": #"Bearer resource_metadata="https://api.example/meta""#])
+            }
+            let failure = await asyncFailure { try await discovery.resource() }
+            #expect(failure == .unavailable(status: 503, retryAfter: nil))
+        }
+    }
+
+    @Test func `Reads a document that is compressed or begins with a mark`() async throws {
+        let compressed =
+            Data(
+                base64Encoded:
+                    "H4sIAAAAAAACAz3MQQrCQAxG4btkXZz9XEVKCTM/NGCbkGSqKN5du+n+fe9DjtDhDVRpzbSopbDJDS/e7IGyNaOJeOSqLm9O"
+                    + "0X0J+AEPqveLSL8EzRNFU0MsMczUE/1MHdz/q6dLgubvD22ncH96AAAA") ?? Data()
+        let plain = Data(#"\#u{FEFF}\#(Self.document)"#.utf8)
+        for (body, coding) in [(compressed, "gzip"), (compressed, "identity"), (plain, "")] {
+            var response = ServiceResponse(200, ["Content-Encoding": coding])
+            response.body = WipedBytes([UInt8](body))
+            let resource = try await discovery { [response] url throws(AuthorityError) in
+                url == Self.root ? response : ServiceResponse(404)
+            }.resource()
+            #expect(resource.identifier == "https://api.example/mcp")
+        }
+    }
+
+    @Test(arguments: [
+        "Bearer resource_metadata=https://meta.example/1, scope=a", "Bearer resource_metadata=https://meta.example/1",
+        #"Bearer realm="x" resource_metadata="https://meta.example/1" scope="a""#,
+        #"Bearer error=invalid_token; Resource_Metadata="https://meta.example/1""#,
+        "Bearer resource_metadata='https://meta.example/1'", #"resource_metadata="https://meta.example/1""#,
+    ])
+    func `Finds the address in a challenge that breaks the grammar`(field: String) async throws {
+        let resource = try await discovery { url throws(AuthorityError) in
+            switch url {
+            case "https://api.example/mcp": ServiceResponse(401, ["WWW-Authenticate": field])
+            case "https://meta.example/1": .json(200, Self.document)
+            default: ServiceResponse(404)
+            }
+        }.resource()
+        #expect(resource.identifier == "https://api.example/mcp")
+        #expect((resource.scopes == ["a"]) == field.contains("scope="))
+    }
+
+    @Test(arguments: ["null", "[]", "\"\""])
+    func `Metadata without authorization servers leaves these open`(servers: String) async throws {
+        let document =
+            #"{"resource":"https://api.example","authorization_servers":\#(servers),"scopes_supported":["a"]}"#
+        let resource = try await discovery { url throws(AuthorityError) in
+            url == Self.root ? .json(200, document) : ServiceResponse(500)
+        }.resource()
+        #expect(resource.identifier == "https://api.example" && resource.scopes == ["a"])
+        #expect(!resource.namesServers && resource.authorizationServers == ["https://api.example/mcp"])
     }
 
     @Test(arguments: [
@@ -180,7 +262,7 @@ struct ResourceDiscoveryTests {
 
     // MARK: The challenge to POST
 
-    @Test(arguments: [200, 204, 302, 400, 401, 403, 404, 405, 406, 500])
+    @Test(arguments: [200, 204, 302, 400, 401, 403, 404, 405, 406, 426, 500])
     func `Finds metadata that only the challenge to POST names`(status: Int) async throws {
         let posted = Mutex<[ServiceRequest]>([])
         let discovery = ResourceDiscovery(url: try ServiceURL("https://api.example/mcp")) {
@@ -191,10 +273,11 @@ struct ResourceDiscoveryTests {
                 return ServiceResponse(
                     401, ["WWW-Authenticate": #"Bearer resource_metadata="https://api.example/meta", scope="read""#])
             case (_, "https://api.example/mcp"):
-                // A challenge of another scheme says nothing about tokens.
-                return ServiceResponse(status, ["WWW-Authenticate": "Basic realm=x"])
+                // A challenge of another scheme, or without an address, does not say where the metadata is.
+                return ServiceResponse(status, ["WWW-Authenticate": status == 401 ? "Bearer" : "Basic realm=x"])
             case (_, "https://api.example/meta"): return .json(200, Self.document)
-            default: return ServiceResponse(404)
+            // Some servers crash at an unknown path.
+            default: return ServiceResponse(status == 500 ? 500 : 404)
             }
         }
         #expect(try await discovery.resource().scopes == ["read"])
@@ -206,17 +289,16 @@ struct ResourceDiscoveryTests {
     }
 
     @Test func `Sends no POST request if it is not necessary`() async throws {
-        for (hasChallenge, hasDocument) in [(true, true), (true, false), (false, true)] {
+        for hasChallenge in [true, false] {
             let discovery = ResourceDiscovery(url: try ServiceURL("https://api.example/mcp")) {
                 request throws(AuthorityError) in
                 #expect(request.method == .get)
                 if request.url.path == "/mcp" {
                     return hasChallenge ? ServiceResponse(401, ["WWW-Authenticate": "Bearer"]) : ServiceResponse(405)
                 }
-                return hasDocument ? .json(200, Self.document) : ServiceResponse(404)
+                return .json(200, Self.document)
             }
-            let resource = try await discovery.resource()
-            #expect((resource.identifier != nil) == hasDocument)
+            #expect(try await discovery.resource().identifier != nil)
         }
         // The server is not reachable now.
         let discovery = ResourceDiscovery(url: try ServiceURL("https://api.example/mcp")) {
@@ -250,15 +332,15 @@ struct ResourceDiscoveryTests {
 
     @Test(arguments: [
         #"{"resource":7,"authorization_servers":["https://id.example"]}"#,
-        #"{"resource":"https://api.example/mcp"}"#,
-        #"{"resource":"https://api.example/mcp","authorization_servers":[]}"#,
+        #"{"authorization_servers":["https://id.example"]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":[7]}"#,
+        #"{"resource":"https://api.example/mcp","authorization_servers":["/oauth"]}"#,
+        #"{"resource":"https://api.example/mcp","authorization_servers":["https://id.example?x=1"]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["http://id.example"]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["http://127.0.0.1"]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["https://127.0.0.1"]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["https://localhost"]}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["https://10.0.0.1"]}"#,
-        #"{"resource":"https://api.example/mcp","authorization_servers":null}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":7}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":"http://id.example"}"#,
         #"{"resource":"https://api.example/mcp","authorization_servers":["https://[fd00::1]"]}"#,
@@ -297,6 +379,8 @@ struct ResourceDiscoveryTests {
     @Test(arguments: [
         (#"["https://id.example/"]"#, ["https://id.example/"]),
         (#"[7,"","http://id.example","https://10.0.0.1","https://id.example"]"#, ["https://id.example"]),
+        (#"["/","https://id.example?x=1","https://id.example"]"#, ["https://id.example"]),
+        (#""https://id.example/a/""#, ["https://id.example/a/"]),
         (#"["https://id.example","https://ID.example:443/"]"#, ["https://id.example"]),
         (#"["https://id.example/a","https://id.example/a/"]"#, ["https://id.example/a", "https://id.example/a/"]),
     ])

@@ -83,6 +83,17 @@ struct AuthenticationChallengeTests {
                 == [AuthenticationChallenge(scheme: "bearer", parameters: ["error": "invalid_token"])])
     }
 
+    @Test(
+        arguments: [
+            ("Bearer a=https://x.example/y?z=1, b=2", "https://x.example/y?z=1"), (#"Bearer b="x" A="y z" c"#, "y z"),
+            ("Bearer a='y', b", "y"), (#"a="y"#, "y"), ("Bearer ba=y", nil), ("Bearer a", nil), ("Bearer a=", nil),
+            ("Bearer a=\"\"", nil), ("Bearer b=1", nil), ("Bearer a=y" + String(repeating: " ", count: 8192), nil),
+        ] as [(String, String?)])
+    func `Reads a parameter of a challenge that breaks the grammar`(field: String, value: String?) {
+        let challenge = AuthenticationChallenge.malformed(in: ["Basic", field], with: ["a"])
+        #expect(challenge?.parameters["a"] == value)
+    }
+
     @Test("Ignores oversized WWW-Authenticate fields and lists")
     func bounds() {
         let padded = "Bearer error=invalid_token" + String(repeating: " ", count: 8192)

@@ -43,6 +43,12 @@ struct EventStreamParserTests {
         #expect(parser.lastEventID == "a")
     }
 
+    @Test(arguments: ["id\ndata: x\n\n", "id:\n\n", "id: \ndata: x\n\n"])
+    func `An empty id means that a stream cannot be resumed`(event: String) {
+        let (_, parser) = events("id: a\n\n" + event, by: 100)
+        #expect(parser.lastEventID == nil)
+    }
+
     @Test(arguments: [1, 7, 64, 10_000])
     func `Skips an event that is too long, and reads the next one`(length: Int) {
         let line = "data: " + String(repeating: "x", count: 1001) + "\n"

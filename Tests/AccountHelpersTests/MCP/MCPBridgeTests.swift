@@ -205,6 +205,9 @@ struct MCPBridgeTests {
         (400, #"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"session expired"}}"#),
         (400, #"{"error":"No transport found for sessionId"}"#),
         (400, #"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"unknown session"}}"#),
+        // These do not say what is wrong.
+        (400, "Bad Request"), (400, "{}"), (400, "<html><title>400</title></html>"), (400, #"{"error":"bad_request"}"#),
+        (400, #"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request"},"id":null}"#),
         (401, #"{"error":"Session has expired"}"#), (403, "session belongs to another token"),
     ]
 
@@ -243,6 +246,54 @@ struct MCPBridgeTests {
             let line = await wire.next()
             #expect(line.contains("responded with status 400"), "\(line)")
             #expect(wire.requests.count { $0.contains("\"initialize\"") } == 2)
+        }
+    }
+
+    @Test func `Begins one session for refusals that do not name it`() async throws {
+        try await run { request in
+            request.contains("\"ping\"") ? .json("Bad Request", status: 400) : try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            for id in 1...3 {
+                await send(#"{"jsonrpc":"2.0","id":\#(id),"method":"ping"}"#, to: bridge)
+                #expect(await wire.next().contains("responded with status 400"))
+            }
+            #expect(wire.requests.count { $0.contains("\"initialize\"") } == 2)
+            #expect(wire.requests.count { $0.contains("\"ping\"") } == 4)
+        }
+    }
+
+    @Test func `Begins no session because of the notification that ends its beginning`() async throws {
+        try await run { request in
+            request.contains("notifications/") ? .json("", status: 400) : try await Self.earlier(request)
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            await send(Self.ready, to: bridge)
+            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+            #expect(await wire.next() == Self.answer)
+            #expect(wire.requests.count { $0.contains("\"initialize\"") } == 1)
+        }
+    }
+
+    @Test func `Uses the session id of the last response`() async throws {
+        try await run { request in
+            guard request.contains("\"ping\"") else { return try await Self.earlier(request) }
+            let id = request.fields["Mcp-Session-Id"] ?? ""
+            return .json(Self.answer, fields: id == "s2" ? [:] : ["Mcp-Session-Id": id == "s1" ? "s2" : "lost"])
+        } _: { bridge, wire in
+            try await begin(bridge, wire)
+            for _ in 1...3 {
+                await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
+                _ = await wire.next()
+            }
+            #expect(wire.requests.dropFirst().map { $0.fields["Mcp-Session-Id"] } == ["s1", "s2", "s2"])
+        }
+    }
+
+    @Test func `Accepts a byte order mark before a message of the client`() async throws {
+        try await run(Self.earlier) { bridge, wire in
+            await send("\u{FEFF}" + Self.initialize, to: bridge)
+            #expect(await wire.next() == Self.initialized)
         }
     }
 
@@ -312,6 +363,12 @@ struct MCPBridgeTests {
             "data: {\"type\":\"heartbeat\"}\n\ndata: ping\n\ndata: [DONE]\n\ndata: 1\n\ndata: \(answer)\n\n"
         ),
         ("application/json", answer.replacing("\"id\":1", with: "\"id\":\"1\"")),
+        ("application/json", answer.replacing("\"id\":1", with: "\"id\":null")),
+        ("application/json", answer.replacing("\"id\":1,", with: "")),
+        ("text/event-stream", "data: " + answer.replacing("\"id\":1", with: "\"id\":1e0") + "\n\n"),
+        ("application/json", "\u{FEFF}" + answer), ("text/event-stream", "\u{FEFF}" + answer),
+        ("text/event-stream", "\u{FEFF}data: \(answer)\n\n"), ("text/event-stream", "data: \(answer)\n"),
+        ("text/event-stream", "id: 1\nevent: message\ndata: \(answer)"),
         ("text/event-stream", "data: " + answer.replacing("\"id\":1", with: "\"id\":1.0") + "\n\n"),
     ]
 

@@ -18,6 +18,9 @@ struct MCPSetupTests {
             ("/home/a/.config/Claude/claude_desktop_config.json", "{}", ["mcpServers"]),
             ("/home/a/.config/zed/settings.json", "{}", ["context_servers"]),
             ("/home/a/.gemini/settings.json", "{}", ["mcpServers"]),
+            ("/home/a/.config/github-copilot/intellij/mcp.json", "", ["servers"]),
+            ("/home/a/.config/opencode/opencode.json", "{}", ["mcp"]), ("opencode.jsonc", "// c", ["mcp"]),
+            ("/tmp/x.json", #"{"mcp": {"a": {}}}"#, ["mcpServers"]),
             ("/tmp/x.json", #"{"servers": {}} // VS Code"#, ["servers"]),
             ("/tmp/x.json", #"{"mcp": {"servers": {}}}"#, ["mcp", "servers"]),
             ("/tmp/x.json", #"{"context_servers": {}}"#, ["context_servers"]),
@@ -55,6 +58,15 @@ struct MCPSetupTests {
         #expect(try findings(Self.server(in: "servers"), path: "/home/a/.vscode/mcp.json").map(\.isNote) == [true])
         #expect(try findings(Self.server("/opt/other/account")).isEmpty)
         #expect(try findings(#"{"mcpServers": {"a": {"url": "https://x"}, "b": 1}}"#).isEmpty)
+    }
+
+    @Test func `Reads the commands of OpenCode`() throws {
+        let server = #"{"type": "local", "command": ["account", "mcp", "https://api.example.com/mcp"]}"#
+        #expect(try findings(#"{"mcp": {"a": \#(server)}}"#, path: "/x/opencode.json").map(\.isNote) == [true])
+        let misplaced = try findings(#"{"mcpServers": {"a": \#(server)}}"#, path: "/x/opencode.json")
+        #expect(misplaced.map(\.isNote) == [false] && misplaced[0].problem.contains("reads only `mcp`"))
+        let others = #"{"a": {"command": []}, "b": {"command": [1]}, "c": {"type": "remote"}}"#
+        #expect(try findings(#"{"mcp": \#(others)}"#, path: "/x/opencode.json").isEmpty)
     }
 
     @Test func `Says that the desktop may not have the search path of the shell`() throws {

@@ -9,10 +9,14 @@ struct MCPChangeTests {
     private static let url = "https://api.example.com/a/mcp"
 
     /// Adds a server to a file that has one already. Returns the new text of the file.
-    private func add(_ url: String, store: String? = nil, to text: String) throws -> String {
-        let path = NSTemporaryDirectory() + "/mcp-change-\(UUID().uuidString).json"
+    private func add(
+        _ url: String, store: String? = nil, to text: String, in file: String = "mcp.json"
+    ) throws -> String {
+        let folder = NSTemporaryDirectory() + "/mcp-change-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let path = folder + "/" + file
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-        defer { try? FileManager.default.removeItem(atPath: path) }
+        defer { try? FileManager.default.removeItem(atPath: folder) }
         _ = try MCPChange(tool: ["sh"], url: try RequestURL(url), name: nil, store: store, file: path)
             .apply(removing: false, onlyPrinting: false)
         return String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
@@ -99,6 +103,18 @@ struct MCPChangeTests {
         let arguments = #""\#(Self.url)", "-v""#
         let before = file(command: "/nonexistent/sh", arguments: arguments)
         #expect(try add(Self.url, to: before) == file(command: "sh", arguments: arguments))
+    }
+
+    @Test func `Writes the command of a client that joins it with its arguments`() throws {
+        let entry = #"{"type": "local", "command": ["sh", "mcp", "\#(Self.url)"]}"#
+        func text(_ entry: String) -> String { #"{"mcp": {"api.example.com": \#(entry)}, "theme": "x"}"# }
+        #expect(try add(Self.url, to: #"{"theme": "x", "mcp": {}}"#, in: "opencode.json").contains(entry))
+        #expect(try add(Self.url, to: text(entry), in: "opencode.json") == text(entry))
+        let moved = entry.replacing(#"["sh""#, with: #"["/nonexistent/sh""#)
+        #expect(try add(Self.url, to: text(moved), in: "opencode.json") == text(entry))
+        #expect(try remove(from: text(entry)) == #"{"theme": "x"}"#)
+        let changed = entry.replacing("}", with: #", "enabled": true}"#)
+        #expect(try remove(from: text(changed)) == nil)
     }
 
     @Test func `Writes the store into the entry, and refuses another one`() throws {
