@@ -43,7 +43,8 @@ struct RefusedRenewalTests {
                 "\(status)")
             #expect(try await user.server.log()["refreshes"] == count)
             let doctor = try await later("doctor")
-            #expect((doctor.output + doctor.errors).contains("no longer renews this session; sign in again"), "\(doctor)")
+            let findings = doctor.output + doctor.errors
+            #expect(findings.contains("no longer renews this session; sign in again"), "\(doctor)")
 
             #expect(try user.container.entry(user.container.archive) == archive)
             try await user.server.clearFaults()
