@@ -75,6 +75,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         signIn command: String, orReplaceTokenIn variable: String?,
         _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
     ) -> Never {
+        accountkit_open_standard_streams()
         accountkit_signals_restore_quit()
         MainThreadExecutor.run {
             let code: ExitCode
