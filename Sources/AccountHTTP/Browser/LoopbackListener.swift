@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -30,6 +31,9 @@ struct LoopbackListener: Sendable {
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
         firstPort: Int = 0, requestTime: TimeAmount = .seconds(15)
     ) async throws(AccountError) -> LoopbackListener {
+        guard ThreadSupply.isSufficient else {
+            throw AccountError(.busy, ThreadSupply.problem, hint: "nothing was changed; try again later")
+        }
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 16)
