@@ -69,28 +69,25 @@ struct BrowserProgram: Equatable {
     private static func inWindows(
         _ chosen: [[String]], _ isInstalled: (String) -> Bool, _ hidesArguments: () -> Bool
     ) -> [BrowserProgram] {
-        let openers = [["wslview"], ["explorer.exe"]].filter { isInstalled($0[0]) }
-        guard !hidesArguments() else {
-            // `explorer.exe` is the last program, because it fails even if it has opened the page.
-            let last = openers.contains(["explorer.exe"]) ? [] : [opener]
-            return (chosen + openers + last).map { BrowserProgram(words: $0, input: .address) }
-        }
-        // Another chosen program may be one of Windows as well, which would not find the page.
-        var programs = chosen.compactMap(translated)
+        let isHidden = hidesArguments()
+        // A chosen program that is not known here may be one of Windows, which would not find the page.
+        var programs = chosen.compactMap { program($0, isHidden) }
+        if isInstalled("wslview") { programs += [program(["wslview"], isHidden)].compactMap(\.self) }
         if isInstalled("powershell.exe") {
             let script = "Start-Process ([Console]::In.ReadLine())"
-            programs.append(
-                BrowserProgram(
-                    words: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", script],
-                    input: .addressOnInput))
+            let words = ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", script]
+            programs.append(BrowserProgram(words: words, input: .addressOnInput))
         }
-        programs += openers.compactMap(translated)
-        if !openers.contains(["explorer.exe"]) { programs.append(BrowserProgram(words: opener, input: .pagePath)) }
-        return programs
+        // The last program, because `explorer.exe` fails even if it has opened the page.
+        let last = isInstalled("explorer.exe") ? program(["explorer.exe"], isHidden) : nil
+        return programs + [last ?? BrowserProgram(words: opener, input: isHidden ? .address : .pagePath)]
     }
 
-    private static func translated(_ words: [String]) -> BrowserProgram? {
+    private static func program(_ words: [String], _ isHidden: Bool) -> BrowserProgram? {
         let name = (words[0].split(separator: "/").last ?? "").lowercased()
+        // `explorer.exe` opens no address that contains an equals sign.
+        if name == "explorer.exe" { return BrowserProgram(words: words, input: .windowsPath) }
+        if isHidden { return BrowserProgram(words: words, input: .address) }
         if name == "wslview" || name == "wsl-open" { return BrowserProgram(words: words, input: .pagePath) }
         return name.hasSuffix(".exe") ? BrowserProgram(words: words, input: .windowsPath) : nil
     }

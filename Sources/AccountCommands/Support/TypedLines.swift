@@ -51,7 +51,9 @@ final class TypedLines: Sendable {
             let isTyping = Terminal.isInForeground && Terminal.hasInput(within: 0)
             if isTyping, let event = try type() { return try Self.line(event) }
             // Show a key soon after it is typed, without waking up often while the user does nothing.
-            if !isTyping || !Terminal.hasInput(within: 0) { try await Task.sleep(for: .milliseconds(isTyping ? 10 : 80)) }
+            if !isTyping || !Terminal.hasInput(within: 0) {
+                try await Task.sleep(for: .milliseconds(isTyping ? 10 : 80))
+            }
             try Task.checkCancellation()
         }
     }
