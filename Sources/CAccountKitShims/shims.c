@@ -109,7 +109,12 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int input, i
         sigfillset(&usual);
         posix_spawnattr_setsigmask(&attributes, &none);
         posix_spawnattr_setsigdefault(&attributes, &usual);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+#ifdef POSIX_SPAWN_SETSID
+        // A program without output must not use the terminal either, such as a text browser that opens /dev/tty.
+        if (output < 0) flags |= POSIX_SPAWN_SETSID;
+#endif
+        posix_spawnattr_setflags(&attributes, flags);
         status = input >= 0 ? posix_spawn_file_actions_adddup2(&actions, input, 0)
                             : posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         if (status == 0 && output >= 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);

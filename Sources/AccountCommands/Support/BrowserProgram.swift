@@ -34,7 +34,7 @@ struct BrowserProgram: Equatable {
         _ value: (String) -> String?, isInstalled: (String) -> Bool, hidesArguments: () -> Bool
     ) -> [BrowserProgram] {
         let chosen = chosen(value("BROWSER"), isInstalled)
-        if value("WSL_DISTRO_NAME") != nil || value("WSL_INTEROP") != nil {
+        if isInWindowsSubsystem(value) {
             return inWindows(chosen, isInstalled, hidesArguments)
         }
         guard isElsewhere(value) else { return (chosen + [opener]).map { BrowserProgram(words: $0, input: .pageURL) } }
@@ -58,6 +58,11 @@ struct BrowserProgram: Equatable {
         // Such as `~/.vscode-server/bin/…/helpers/browser.sh`, also of other editors that are made from VS Code.
         if value("BROWSER")?.split(separator: "/").suffix(2) == ["helpers", "browser.sh"] { return true }
         return (value("SSH_CONNECTION") ?? value("SSH_TTY")) != nil && !hasDisplay(value)
+    }
+
+    /// Whether this process runs in the Windows Subsystem for Linux, where Windows has the browser of the user.
+    static func isInWindowsSubsystem(_ value: (String) -> String?) -> Bool {
+        value("WSL_DISTRO_NAME") != nil || value("WSL_INTEROP") != nil
     }
 
     static func hasDisplay(_ value: (String) -> String?) -> Bool {

@@ -126,7 +126,7 @@ package enum ExternalProgram {
         return AccountSupport.Environment.value("SSH_CONNECTION") == nil
         #else
         return BrowserProgram.hasDisplay(AccountSupport.Environment.value)
-            || AccountSupport.Environment.value("WSL_DISTRO_NAME") != nil
+            || BrowserProgram.isInWindowsSubsystem(AccountSupport.Environment.value)
         #endif
     }
 }

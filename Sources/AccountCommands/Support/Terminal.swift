@@ -33,8 +33,11 @@ package enum Terminal {
 
     // MARK: Writing
 
-    /// Moves to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41).
-    static let lineStart = "\r\u{1B}[K"
+    /// Moves to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41) if the terminal can do so.
+    static var lineStart: String { isDumb ? "\r" : "\r\u{1B}[K" }
+
+    /// Whether the terminal only shows text.
+    static var isDumb: Bool { Environment.value("TERM") == "dumb" }
 
     /// Prints one or more lines on standard error. A failure is ignored.
     package static func say(_ text: String) { say(nil, StyledText(text)) }

@@ -42,7 +42,7 @@ int accountkit_forbid_dumps(void);
 
 /// Starts a program without a shell, with `input` as its standard input and `output` as its standard output. The program
 /// shares standard error and the terminal with this process. If `input` is negative, its standard input is empty. If
-/// `output` is negative, its standard output and standard error are discarded. It inherits the environment without the variables named in `hidden`. With glibc, it inherits no
+/// `output` is negative, its standard output and standard error are discarded, and it has no terminal. It inherits the environment without the variables named in `hidden`. With glibc, it inherits no
 /// other open files. Both lists end with NULL. Returns 0 or an errno value, as posix_spawnp(3) does.
 int accountkit_spawn(char *const arguments[], char *const hidden[], int input, int output, pid_t *process);
 
