@@ -17,7 +17,7 @@ With `columns`, the terminal has that width and 24 lines. A step is one of
 
 After the last step, it waits until the command ends, and prints one JSON document: `screen` is everything that the
 command wrote and the terminal echoed, `status` is the exit code or the negative number of a signal, and `echo` is
-whether echo is on after the command has ended.
+whether echo is on after the command has ended, and `canonical` whether the terminal edits lines itself.
 
 After three minutes, it gives up: it creates the files of all `tell` steps, reports on standard error what it was waiting
 for, and exits with 1.
@@ -82,9 +82,19 @@ class Terminal:
         self.until(lambda: text in self.screen[self.seen :], text)
         self.seen = self.screen.index(text, self.seen) + len(text)
 
+    def send(self, data):
+        """Writes all of the data, of which the terminal accepts only a part at once."""
+        os.set_blocking(self.controller, False)
+        while data:
+            try:
+                data = data[os.write(self.controller, data) :]
+            except BlockingIOError:
+                self.read(0.01)
+        os.set_blocking(self.controller, True)
+
     def type(self, text):
         text = text.encode("latin-1", "backslashreplace").decode("unicode_escape")
-        os.write(self.controller, text.encode())
+        self.send(text.encode())
 
     def end(self, insisting=""):
         status = None
@@ -126,7 +136,7 @@ def main():
         elif kind == "type-file":
             terminal.until(lambda: os.path.exists(text), text)
             with open(text, "rb") as file:
-                os.write(terminal.controller, file.read())
+                terminal.send(file.read())
         elif kind == "tell":
             with open(text + ".new", "wb") as file:
                 file.write(terminal.screen)
@@ -141,7 +151,8 @@ def main():
             sys.exit(f"terminal.py: unknown step {step}")
     status = terminal.end(insisting)
     screen = terminal.screen.decode(errors="replace")
-    print(json.dumps({"screen": screen, "status": status, "echo": terminal.echoes()}))
+    canonical = bool(termios.tcgetattr(terminal.device)[3] & termios.ICANON)
+    print(json.dumps({"screen": screen, "status": status, "echo": terminal.echoes(), "canonical": canonical}))
 
 
 if __name__ == "__main__":

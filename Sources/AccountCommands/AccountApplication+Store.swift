@@ -17,10 +17,29 @@ extension AccountApplication {
         }
         // Each command and each store of the app begins here, so no program starts before this.
         SecretVariables.add(prefix: environmentPrefix)
+        try AppContainer.checkPaths(in: [environmentPrefix + "_HOME"])
         if let home = Environment.value(environmentPrefix + "_HOME") {
             return try AppContainer(root: home, identifier: identifier)
         }
-        return try AppContainer(identifier: identifier)
+        do {
+            return try AppContainer(identifier: identifier)
+        } catch {
+            // A token in the environment needs no file. By convention, this folder never exists.
+            guard environmentToken != nil else { throw error }
+            return try AppContainer(root: "/nonexistent", identifier: identifier)
+        }
+    }
+
+    /// Returns a setting, or `value` if the setting cannot be read and a token from the environment replaces the archive.
+    private static func setting<Value>(
+        or value: Value, _ read: () throws(AccountError) -> Value
+    ) throws(AccountError) -> Value {
+        do {
+            return try read()
+        } catch {
+            guard environmentToken != nil else { throw error }
+            return value
+        }
     }
 
     /// Returns the store that the app's account commands use, with the folders of ``container()`` and the keys that the
@@ -67,7 +86,9 @@ extension AccountApplication {
         of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
     ) throws(AccountError) -> ArchiveReader {
-        let keys = try Preferences(container: container).keySettings(of: session)
+        let keys = try setting(or: KeySettings()) { () throws(AccountError) in
+            try Preferences(container: container).keySettings(of: session)
+        }
         return try reader(
             of: session, in: container, at: location,
             with: try keys.sources(of: session, container, Self.self, isInteractive: isInteractive), logger: logger)
@@ -96,7 +117,7 @@ extension AccountApplication {
     ) throws(AccountError) -> SessionName {
         if let session { return session }
         if let name = Environment.value(sessionVariable) { return try SessionName(name) }
-        return try preferences.defaultSession()
+        return try setting(or: .default) { () throws(AccountError) in try preferences.defaultSession() }
     }
 
     package static func isVariableName(_ text: String) -> Bool {

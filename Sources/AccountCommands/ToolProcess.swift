@@ -75,10 +75,12 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         signIn command: String, orReplaceTokenIn variable: String?,
         _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
     ) -> Never {
+        accountkit_open_standard_streams()
         accountkit_signals_restore_quit()
         MainThreadExecutor.run {
             let code: ExitCode
             do {
+                try CommandLine.checkArguments()
                 try await body(Array(CommandLine.arguments.dropFirst()))
                 code = .success
             } catch {
@@ -182,6 +184,29 @@ extension AccountStore {
     ///
     /// A tool that does not use `runTool(parsing:)` must also call `finishPendingRequests()` before it ends.
     public func delaySignals() { observeExchanges(StoreSignalGuard(self)) }
+}
+
+extension CommandLine {
+    /// Throws an error for an argument that is not UTF-8, which would name another file. The arguments of the command that
+    /// `exec` runs may have any bytes; see ``unchanged(_:)``.
+    static func checkArguments() throws(AccountError) {
+        for index in 1..<max(Int(argc), 1) {
+            guard let argument = unsafeArgv[index] else { return }
+            if strcmp(argument, "exec") == 0 { return }
+            guard String(validatingCString: argument) == nil else { continue }
+            throw AccountError(
+                .invalidArgument, "argument \(index) is not UTF-8",
+                hint: "use a name in UTF-8, or a path that avoids the name, such as a link")
+        }
+    }
+
+    /// Returns copies of the last arguments of this process with their original bytes, or `words` if these are not the last
+    /// arguments. The caller frees the copies.
+    package static func unchanged(_ words: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        let start = Int(argc) - words.count
+        guard start > 0, arguments.suffix(words.count).elementsEqual(words) else { return words.map { strdup($0) } }
+        return (start..<Int(argc)).map { index in unsafeArgv[index].flatMap { strdup($0) } }
+    }
 }
 
 /// A free function, because commands also have a method `exit`.

@@ -59,7 +59,7 @@ extension AccountError {
         /// A folder or file belongs to another user, or other users can write to it.
         public static let insecureContainer = Code(rawValue: "insecureContainer")
 
-        /// Another process has held the lock of the archive for too long.
+        /// Another process has held the lock of the archive for too long, or the system allows no further threads.
         public static let busy = Code(rawValue: "busy")
 
         /// Another process has changed the archive, or another user has signed in since a request began.

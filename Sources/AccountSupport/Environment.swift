@@ -16,9 +16,20 @@ package enum Environment {
         return text.isEmpty ? nil : text
     }
 
+    /// The home directory of the user; `nil` if there is none, or if its path is not UTF-8.
     package static var homeDirectory: String? {
+        guard firstUnreadable(of: ["HOME"]) == nil else { return nil }
         if let home = value("HOME"), home.hasPrefix("/") { return home }
         guard let entry = getpwuid(geteuid()), let home = entry.pointee.pw_dir else { return nil }
-        return String(cString: home)
+        return String(validatingCString: home)
+    }
+
+    /// Returns the first of the variables whose value is not UTF-8. As a path, the text of such a value would name another
+    /// file.
+    package static func firstUnreadable(of names: [String]) -> String? {
+        names.first { name in
+            guard let value = getenv(name) else { return false }
+            return String(validatingCString: value) == nil
+        }
     }
 }

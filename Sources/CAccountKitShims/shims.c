@@ -83,7 +83,7 @@ static int is_hidden(const char *entry, char *const hidden[]) {
     return 0;
 }
 
-int accountkit_spawn(char *const arguments[], char *const hidden[], int output, pid_t *process) {
+int accountkit_spawn(char *const arguments[], char *const hidden[], int input, int output, pid_t *process) {
     extern char **environ;
     size_t count = 0;
     while (environ != NULL && environ[count] != NULL) count++;
@@ -109,8 +109,14 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
         sigfillset(&usual);
         posix_spawnattr_setsigmask(&attributes, &none);
         posix_spawnattr_setsigdefault(&attributes, &usual);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-        status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+#ifdef POSIX_SPAWN_SETSID
+        // A program without output must not use the terminal either, such as a text browser that opens /dev/tty.
+        if (output < 0) flags |= POSIX_SPAWN_SETSID;
+#endif
+        posix_spawnattr_setflags(&attributes, flags);
+        status = input >= 0 ? posix_spawn_file_actions_adddup2(&actions, input, 0)
+                            : posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         if (status == 0 && output >= 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
         for (int discarded = 1; status == 0 && output < 0 && discarded <= 2; discarded++)
             status = posix_spawn_file_actions_addopen(&actions, discarded, "/dev/null", O_WRONLY, 0);
@@ -143,6 +149,16 @@ int accountkit_become(char *const arguments[], char *const hidden[], char *const
     environ = environment;
     execvp(arguments[0], arguments);
     return errno;
+}
+
+void accountkit_open_standard_streams(void) {
+    // Standard output gets no end that can be written: a result that nothing receives must remain an error.
+    static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    for (int descriptor = 0; descriptor <= 2; descriptor += 1) {
+        if (fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+        // The system returns the lowest free descriptor. A root folder without /dev has at least itself.
+        if (open("/dev/null", modes[descriptor]) < 0) open("/", O_RDONLY);
+    }
 }
 
 int accountkit_pipe(int ends[2]) {

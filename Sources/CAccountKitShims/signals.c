@@ -3,10 +3,12 @@
 #include "AccountKitSignals.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <termios.h>
 #include <time.h>
@@ -49,6 +51,11 @@ static int say(const char *text) {
     while (count > 0) {
         ssize_t written = write(STDERR_FILENO, text, count);
         if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EAGAIN) {
+            // Do not wait forever for a terminal that accepts no output.
+            struct pollfd entry = {.fd = STDERR_FILENO, .events = POLLOUT};
+            if (poll(&entry, 1, 1000) > 0) continue;
+        }
         if (written <= 0) return 0;
         text += written;
         count -= (size_t)written;
@@ -61,6 +68,18 @@ static long long now(void) {
     return clock_gettime(CLOCK_MONOTONIC, &time) == 0 ? time.tv_sec * 1000000000LL + time.tv_nsec : 0;
 }
 
+// Only the foreground process may change the settings: the system stops other processes that try, and a shell may have
+// its own settings.
+static int is_in_foreground(int descriptor) {
+    pid_t group = tcgetpgrp(descriptor);
+    return group == -1 || group == getpgrp();
+}
+
+static void restore_terminal(void) {
+    int descriptor = atomic_load(&remembered_terminal);
+    if (descriptor >= 0 && is_in_foreground(descriptor)) tcsetattr(descriptor, TCSANOW, &terminal);
+}
+
 _Noreturn static void end_by(int number) {
     atomic_store(&is_ending, 1);
     // If the terminal program has ended, SIGPIPE must not replace this signal.
@@ -69,8 +88,7 @@ _Noreturn static void end_by(int number) {
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, NULL);
 
-    int descriptor = atomic_load(&remembered_terminal);
-    if (descriptor >= 0) tcsetattr(descriptor, TCSANOW, &terminal);
+    restore_terminal();
     if (number != SIGPIPE && atomic_load(&is_waiting)) say(farewells[atomic_load(&farewell)]);
 
     struct sigaction usual;
@@ -133,7 +151,7 @@ static void install(void) {
 }
 
 static void uninstall(void) {
-    if (atomic_load(&is_holding) || atomic_load(&is_waiting)) return;
+    if (atomic_load(&is_holding) || atomic_load(&is_waiting) || atomic_load(&remembered_terminal) >= 0) return;
     struct sigaction usual;
     memset(&usual, 0, sizeof usual);
     usual.sa_handler = SIG_DFL;
@@ -183,9 +201,40 @@ void accountkit_signals_end_waiting(void) {
 int accountkit_signals_remember_terminal(int descriptor) {
     // The handler must not see settings that are only partly written.
     atomic_store(&remembered_terminal, -1);
-    if (descriptor >= 0 && tcgetattr(descriptor, &terminal) != 0) return -1;
+    if (descriptor < 0) {
+        uninstall();
+        return 0;
+    }
+    if (tcgetattr(descriptor, &terminal) != 0) return -1;
+    static atomic_int restores_at_exit;
+    if (!atomic_exchange(&restores_at_exit, 1)) atexit(restore_terminal);
     atomic_store(&remembered_terminal, descriptor);
+    install();
     return 0;
+}
+
+int accountkit_signals_begin_typing(int descriptor, struct accountkit_line_keys *keys) {
+    struct termios typing;
+    if (tcgetattr(descriptor, &typing) != 0) return -1;
+    if (!(typing.c_lflag & ICANON)) return 1;
+    if (accountkit_signals_remember_terminal(descriptor) != 0) return -1;
+    const int places[] = {VERASE, VWERASE, VKILL, VEOF};
+    unsigned char *const values[] = {&keys->erase, &keys->erase_word, &keys->erase_line, &keys->end};
+    for (int index = 0; index < 4; index += 1) {
+        unsigned char key = typing.c_cc[places[index]];
+        *values[index] = key == (unsigned char)_POSIX_VDISABLE ? 0 : key;
+    }
+    keys->shows_input = (typing.c_lflag & ECHO) != 0;
+    typing.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ECHONL);
+    typing.c_cc[VMIN] = 1;
+    typing.c_cc[VTIME] = 0;
+    // Keep what the user has already typed.
+    return tcsetattr(descriptor, TCSANOW, &typing);
+}
+
+void accountkit_signals_end_typing(void) {
+    restore_terminal();
+    accountkit_signals_remember_terminal(-1);
 }
 
 void accountkit_signals_raise(int number) {

@@ -1,3 +1,4 @@
+import AccountKit
 import Foundation
 import Testing
 
@@ -34,7 +35,7 @@ import Testing
             processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]
         ) {
             for _ in 0..<32 {
-                ExternalProgram.launch(firstOf: [["sh", "-c", "echo launched; echo launched >&2"]], hiding: [])
+                ExternalProgram.launch(firstOf: [.init(["sh", "-c", "echo launched; echo launched >&2"])], hiding: [])
             }
             exit(0)
         }
@@ -55,13 +56,24 @@ import Testing
         defer { close(end) }
         let words = ["sh", "-c", #"echo "$HOME/$1" >"$2""#, "sh"]
         ExternalProgram.launch(
-            firstOf: [["account-no-such-program"], ["false"], words + ["second", pipe], words + ["third", pipe]],
-            hiding: ["HOME"])
+            firstOf: [
+                .init(["account-no-such-program"]), .init(["false"]), .init(words + ["second", pipe]),
+                .init(words + ["third", pipe]),
+            ], hiding: ["HOME"])
         var entry = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
         #expect(poll(&entry, 1, 60_000) == 1)
         var text = [UInt8](repeating: 0, count: 100)
         let count = read(end, &text, text.count)
         #expect(String(decoding: text.prefix(max(count, 0)), as: UTF8.self) == "/second\n")
+    }
+
+    @Test func `A launched program reads its input, and then its end`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "launch-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        #expect(ChildProcess.succeeds(["sh", "-c", #"cat >"$1""#, "sh", folder + "/input"], input: "https://a/?b=c\n"))
+        #expect(try String(contentsOfFile: folder + "/input", encoding: .utf8) == "https://a/?b=c\n")
+        #expect(ChildProcess.succeeds(["true"], input: "unread"))
     }
 
     @Test func `Passes the URL of a QR code outside the arguments`() async {

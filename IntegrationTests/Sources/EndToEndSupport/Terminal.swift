@@ -55,11 +55,14 @@ enum Terminal {
         let rawScreen: String
         /// Whether echo is on.
         let echo: Bool
+        /// Whether the terminal edits lines itself.
+        let isCanonical: Bool
         private let status: Int32
 
         private enum CodingKeys: String, CodingKey {
             case rawScreen = "screen"
             case echo, status
+            case isCanonical = "canonical"
         }
 
         /// The exit code as a shell reports it.

@@ -137,6 +137,35 @@ struct SignInOptionsTests {
         }
     }
 
+    /// In canonical mode, the terminal would cut the line at 4,095 bytes.
+    @Test(arguments: ["--web", "--paste"])
+    func `Reads a pasted address of 20,000 bytes, and restores the terminal`(option: String) async throws {
+        try await run([]) { server, account, container in
+            let session = try await paste(option, account, server, container) { redirection in
+                // The user clears a wrong line, and pastes with the marks of the terminal around the text.
+                let padding = String(repeating: "x", count: 20_000)
+                return ["wrong\u{15}\u{1B}[200~\(redirection)&padding=\(padding)y\u{7F}\u{1B}[201~"]
+            }
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(session.echo && session.isCanonical)
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test(arguments: ["--web", "--paste"])
+    func `Restores the terminal after a signal, and at the end of the input`(option: String) async throws {
+        try await run([]) { server, account, container in
+            let login = account.with("BROWSER", "true").command(["login", option, "--issuer", server.issuer])
+            let ends: [[Terminal.Step]] = [[.controlC], [.signal(SIGTERM)], [.controlD, .signal(SIGHUP)]]
+            for end in ends {
+                let steps = [.find(#"http\S+code_challenge\S+\s"#), .silent] + (option == "--paste" ? [end[0]] : end)
+                let session = try await Terminal.run(login, columns: 200, steps)
+                #expect(session.exitCode != 0 && session.echo && session.isCanonical, "\(session)")
+            }
+            #expect(!container.exists(container.archive))
+        }
+    }
+
     @Test func `With --json, prints one line with the address for the browser`() async throws {
         struct Line: Decodable {
             struct Prompt: Decodable {

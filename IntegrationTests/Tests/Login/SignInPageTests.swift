@@ -92,6 +92,81 @@ struct SignInPageTests {
         }
     }
 
+    // MARK: A browser on another machine
+
+    /// Runs `login --web` where a process sees another machine: `people` are the accounts in its file of users.
+    ///
+    /// - Parameter browse: Receives the address, before the sign-in ends.
+    private func logIn(
+        _ account: Tool, at server: ExampleServer, in container: Container, people: [String],
+        browse: @escaping @Sendable (_ address: String) async throws -> Void
+    ) async throws -> Outcome {
+        let users =
+            ["root:x:0:0:root:/root:/bin/sh"]
+            + people.enumerated().map { "\($1):x:\(2000 + $0):2000::/home/\($1):/bin/sh" }
+        let file = container.path("users")
+        try container.write((users.joined(separator: "\n") + "\n").utf8, to: file, permissions: 0o644)
+        // The marks of a container are not copied: /.dockerenv, /run, and the variables of the first process.
+        let machine = """
+            root='\(container.path("root"))'
+            mkdir "$root"
+            mount -t tmpfs tmpfs "$root"
+            for entry in /*; do
+                if [ -L "$entry" ]; then cp -P "$entry" "$root$entry"
+                elif [ "$entry" = /run ]; then mkdir "$root$entry"
+                elif [ -d "$entry" ]; then mkdir "$root$entry"; mount --rbind "$entry" "$root$entry"
+                fi
+            done
+            mount --bind '\(file)' "$root/etc/passwd"
+            mount --bind /dev/null "$root/proc/1/environ"
+            set -- chroot "$root" "$@"
+            """
+        let login = account.command(["login", "--web", "--issuer", server.issuer]).run(inMountsOfItsOwn: machine)
+        return try await login.whileRunning { running in
+            let address = try await running.errors.match { $0.firstMatch(of: /\n +(http\S+)\n/).map { String($0.1) } }
+            try await browse(address)
+            _ = try await HTTP.get(try await server.redirection(from: address))
+        }
+    }
+
+    /// Helpers of an editor on another machine, and programs that open pages in Windows.
+    private static let elsewhere: [[String: String]] = [
+        ["VSCODE_IPC_HOOK_CLI": "/run/ipc.sock"], ["CODESPACES": "true"], ["WSL_DISTRO_NAME": "Debian"],
+    ]
+
+    @Test(arguments: elsewhere)
+    func `A browser elsewhere gets the address if no other person sees it`(variables: [String: String]) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let user = container.path("user")
+                var account = try Tool.account(in: container).with("BROWSER", try await browser(in: container))
+                for (name, value) in variables { account = account.with(name, value) }
+                let outcome = try await logIn(account, at: server, in: container, people: []) { address in
+                    try await waitUntil("the browser is started") {
+                        FileManager.default.fileExists(atPath: user + "/argument")
+                    }
+                    #expect(try String(contentsOfFile: user + "/argument", encoding: .utf8) == address + "\n")
+                }
+                close(in: container)
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                #expect(!outcome.errors.contains("on another machine"), "\(outcome)")
+            }
+        }
+    }
+
+    @Test func `Only shows the address if other people would see it in arguments`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let program = try await browser(in: container)
+                let account = try Tool.account(in: container).with("BROWSER", program).with("CODESPACES", "true")
+                let outcome = try await logIn(account, at: server, in: container, people: ["ann", "ben"]) { _ in }
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                #expect(outcome.errors.contains("the browser is on another machine"), "\(outcome)")
+                #expect(!container.exists(container.path("user/argument")))
+            }
+        }
+    }
+
     /// Scripts in place of the programs that open pages, and the expected calls with the page as `PAGE`.
     private static let programsUnderWSL: [(scripts: [String: String], calls: String)] = {
         let opened = #": >"$HOME/opened""#
@@ -105,6 +180,11 @@ struct SignInPageTests {
                 ], "wslpath -w PAGE\nwslview PAGE\nexplorer.exe PAGE\n"
             ),
             (["wslview": "exit 1", "xdg-open": opened], "wslview PAGE\nxdg-open PAGE\n"),
+            // A program that reads the address from standard input.
+            (
+                ["wslview": "exit 1", "powershell.exe": "grep -c code_challenge >>\"$HOME/calls\"; \(opened)"],
+                "wslview PAGE\npowershell.exe -NoProfile -NonInteractive -Command Start-Process ([Console]::In.ReadLine())\n1\n"
+            ),
         ]
     }()
 
@@ -122,11 +202,11 @@ struct SignInPageTests {
                     account = Tool(
                         path: "env", environment: account.environment,
                         prefix: ["PATH=\(programs):\(Command.searchPath)", account.path])
-                    let outcome = try await account.logIn(["--issuer", server.issuer]) { address in
+                    let people = ["ann", "ben"]
+                    let outcome = try await logIn(account, at: server, in: container, people: people) { _ in
                         try await waitUntil("the last program is started") {
                             FileManager.default.fileExists(atPath: container.path("user/opened"))
                         }
-                        _ = try await HTTP.get(try await server.redirection(from: address))
                     }
                     #expect(outcome.exitCode == 0, "\(outcome)")
                     let calls = try String(contentsOfFile: container.path("user/calls"), encoding: .utf8)

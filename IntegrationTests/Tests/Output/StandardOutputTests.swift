@@ -40,4 +40,42 @@ struct StandardOutputTests {
             }
         }
     }
+
+    // MARK: What a parent process leaves behind
+
+    @Test func `Waits for input and room on nonblocking streams`() async throws {
+        try await SignedInUser.run { user in
+            let streams = ["python3", "-B", BuiltProducts.fixture("streams.py")]
+            func run(_ words: [String], input: String) async throws -> Outcome {
+                let command = user.account.command(words)
+                return try await Command(
+                    words: streams + [input] + command.words, environment: command.environment
+                ).run()
+            }
+            let request = "protocol=https\nhost=example.com\n\n"
+            for words in [["token"], ["status", "--json"], ["--help"], ["git-credential", "get"]] {
+                let usual = try await user.account.run(words, input: request)
+                let other = try await run(words, input: request)
+                #expect(other.exitCode == usual.exitCode && other.errors == usual.errors, "\(other)")
+                #expect(other.output == usual.output)
+            }
+            let login = ["login", "--with-token", "--issuer", user.server.issuer, "--session", "other"]
+            let outcome = try await run(login, input: try await user.server.issueToken() + "\n")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+        }
+    }
+
+    /// No file of the command gets the number of a closed stream, to which it would then write messages.
+    @Test(arguments: ["<&-", ">&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"])
+    func `Keeps the session if the parent closed standard streams`(closed: String) async throws {
+        try await SignedInUser.run { user in
+            for words in [["refresh"], ["whoami", "--verify"], ["token"], ["exec", "--", "true"]] {
+                let outcome = try await user.account.command(words).run(by: "sh", "-c", "exec \"$@\" \(closed)", "sh")
+                    .run()
+                let isLost = closed.contains(">&-") && !closed.hasPrefix("2") && closed != "<&- 2>&-"
+                #expect(outcome.exitCode == (isLost && ["whoami", "token"].contains(words[0]) ? 74 : 0), "\(outcome)")
+            }
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        }
+    }
 }

@@ -39,17 +39,20 @@ extension LoginCommand {
         var page: RedirectPage?
         var reminder: Task<Void, any Error>?
         var reader: Task<Void, Never>?
+        let lines = TypedLines()
         defer {
             page?.remove()
             reminder?.cancel()
             reader?.cancel()
+            lines.end()
         }
         do {
             return try await store.signIn(with: browserAuthority) { signIn in
                 isShown = true
-                if ways.paste { return try receivePasted(signIn) }
+                if ways.paste { return try receivePasted(signIn, from: lines) }
                 let url = signIn.url
                 let acceptsPasted = Terminal.isTerminal(.input) && !options.json
+                if acceptsPasted { lines.begin() }
                 if options.json {
                     try BrowserPrompt.print(signIn)
                 } else {
@@ -58,7 +61,7 @@ extension LoginCommand {
                             + (acceptsPasted ? Self.pasteText : "")
                             + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 }
-                if acceptsPasted { reader = Task { await Self.receiveLines(signIn) } }
+                if acceptsPasted { reader = Task { await Self.receiveLines(signIn, from: lines) } }
                 if App.acceptsIssuer {
                     reminder = Task {
                         try await Task.sleep(for: .seconds(30))
@@ -68,12 +71,23 @@ extension LoginCommand {
                 question.beforeAsking { [reader, reminder] in
                     reader?.cancel()
                     reminder?.cancel()
+                    lines.end()
+                }
+                let programs = ExternalProgram.browsers
+                guard !programs.isEmpty else {
+                    Terminal.say(
+                        "note: the browser is on another machine, and other users of this one can read what a program gets "
+                            + "to open there. Open the address yourself.")
+                    return
                 }
                 do {
-                    let written = try await RedirectPage.write(to: url)
-                    page = written
-                    await ExternalProgram.openBrowser(at: written)
+                    if programs.contains(where: \.needsPage) { page = try await RedirectPage.write(to: url) }
+                    await ExternalProgram.open(url, through: page, with: programs)
                 } catch {
+                    let others = programs.filter { !$0.needsPage }
+                    guard others.isEmpty else {
+                        return await ExternalProgram.open(url, through: nil, with: others)
+                    }
                     Terminal.say("note: cannot open the browser automatically (\(error.userText)).")
                 }
             }
@@ -103,15 +117,16 @@ extension LoginCommand {
     }
 
     /// Passes pasted addresses to a sign-in that waits for the browser, until the sign-in accepts one.
-    private static func receiveLines(_ signIn: any BrowserSignIn) async {
+    private static func receiveLines(_ signIn: any BrowserSignIn, from lines: TypedLines) async {
         // At the end of the input, the sign-in still waits for the browser.
+        defer { lines.end() }
         while !Task.isCancelled {
             let line: String
             do {
-                guard let next = try await Terminal.nextLine() else { return }
+                guard let next = try await lines.next() else { return }
                 line = next
-            } catch let error as AccountError where error.code == .signInRefused {
-                // The line was not complete.
+            } catch let error as AccountError where error.code == .invalidArgument {
+                Terminal.say("\(error)")
                 continue
             } catch {
                 return
@@ -126,7 +141,10 @@ extension LoginCommand {
         }
     }
 
-    private func receivePasted(_ signIn: any BrowserSignIn) throws {
+    private func receivePasted(_ signIn: any BrowserSignIn, from lines: TypedLines) throws {
+        let isTerminal = Terminal.isTerminal(.input)
+        if isTerminal { lines.begin() }
+        defer { lines.end() }
         if options.json {
             try BrowserPrompt.print(signIn)
         } else {
@@ -136,13 +154,13 @@ extension LoginCommand {
                     + "Copy that complete address, and paste it here. Press Ctrl-C to cancel.")
         }
         while true {
-            guard let line = try Terminal.readLine(within: signIn.lifetime) else {
-                throw AccountError(.invalidArgument, "no address was entered")
-            }
+            let limit = signIn.lifetime
+            let next = isTerminal ? try lines.next(within: limit) : try Terminal.readLine(within: limit)
+            guard let line = next else { throw AccountError(.invalidArgument, "no address was entered") }
             do {
                 return try signIn.receive(line)
             } catch {
-                guard Terminal.isTerminal(.input) else { throw error }
+                guard isTerminal else { throw error }
                 Terminal.say(error.userText)
             }
         }

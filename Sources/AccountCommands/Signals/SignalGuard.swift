@@ -98,13 +98,28 @@ package final class SignalGuard: ExchangeObserver {
         return try await body()
     }
 
-    /// Restores the settings of a terminal if a signal ends the process during `body`.
+    /// Restores the settings of a terminal if the process ends during `body`, even by a signal.
     func restoringTerminal<Result>(_ descriptor: Int32, _ body: () throws -> Result) rethrows -> Result {
         // If this fails, the settings are not restored after a signal. Ask anyway.
         state.withLock { _ in _ = accountkit_signals_remember_terminal(descriptor) }
         defer { state.withLock { _ in _ = accountkit_signals_remember_terminal(-1) } }
         return try body()
     }
+
+    /// Makes a terminal pass on each key at once. The settings return with ``endTyping()``, or when the process ends.
+    ///
+    /// - Returns: `nil` if the terminal already does so.
+    func beginTyping(on descriptor: Int32) -> LineEditor.Keys? {
+        state.withLock { _ in
+            var keys = accountkit_line_keys()
+            guard accountkit_signals_begin_typing(descriptor, &keys) == 0 else { return nil }
+            return LineEditor.Keys(
+                erase: keys.erase, eraseWord: keys.erase_word, eraseLine: keys.erase_line, end: keys.end,
+                areShown: keys.shows_input != 0)
+        }
+    }
+
+    func endTyping() { state.withLock { _ in accountkit_signals_end_typing() } }
 
     package static func endProcessByClosedPipe() -> Never { accountkit_end_by_closed_pipe() }
 

@@ -38,7 +38,7 @@ struct Countdown {
     private let counting: Task<Void, any Error>
 
     init?(from limit: Duration) {
-        guard Terminal.isTerminal(.error) else { return nil }
+        guard Terminal.isTerminal(.error), !Terminal.isDumb else { return nil }
         let start = ContinuousClock.now
         counting = Task {
             while true {

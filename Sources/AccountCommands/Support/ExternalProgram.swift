@@ -67,26 +67,42 @@ package enum ExternalProgram {
         return result.terminationStatus.isSuccess ? nil : "\(result.terminationStatus)"
     }
 
-    /// Opens a page in the browser from `$BROWSER`, otherwise in the default browser of the desktop. Does not wait for
-    /// the browser, which may run until the user closes it. A failure is not an error: the user can open the page
-    /// manually.
+    /// The programs that may open the browser of the user; see ``BrowserProgram``.
+    static var browsers: [BrowserProgram] {
+        BrowserProgram.all(
+            AccountSupport.Environment.value, isInstalled: isInstalled,
+            hidesArguments: { ArgumentPrivacy.current.hidesArguments })
+    }
+
+    /// Opens an address with the first of the programs that succeeds. Does not wait for the browser, which may run until the
+    /// user closes it. A failure is not an error: the user can open the page manually.
     ///
-    /// The address must not contain secrets, because every user of the machine can read it; see ``RedirectPage``.
-    static func openBrowser(at page: RedirectPage) async {
-        var commands = chosenBrowsers.map { [$0, page.url] }
-        #if canImport(Darwin)
-        var last = ["open", page.url]
-        #else
-        var last = ["xdg-open", page.url]
-        #endif
-        if isInWindowsSubsystem {
-            commands.append(["wslview", page.path])
-            if isInstalled("explorer.exe"), let path = await output(of: "wslpath", ["-w", page.path]) {
-                // The last program, because `explorer.exe` fails even if it has opened the page.
-                last = ["explorer.exe", String(path.prefix { $0 != "\n" })]
+    /// - Parameter page: A page that redirects to the address; `nil` if none of the programs gets its name.
+    static func open(_ address: String, through page: RedirectPage?, with programs: [BrowserProgram]) async {
+        var launches: [Launch] = []
+        for program in programs {
+            switch program.input {
+            case .pageURL: launches.append(Launch(program.command(with: page?.url)))
+            case .pagePath: launches.append(Launch(program.command(with: page?.path)))
+            case .windowsPath:
+                guard let page, let path = await output(of: "wslpath", ["-w", page.path]) else { continue }
+                launches.append(Launch(program.command(with: String(path.prefix { $0 != "\n" }))))
+            case .address: launches.append(Launch(program.command(with: address)))
+            case .addressOnInput: launches.append(Launch(program.words, input: address + "\n"))
             }
         }
-        launch(firstOf: commands + [last])
+        launch(firstOf: launches)
+    }
+
+    /// A program that outlives the call which starts it.
+    package struct Launch: Sendable {
+        var words: [String]
+        var input: String?
+
+        package init(_ words: [String], input: String? = nil) {
+            self.words = words
+            self.input = input
+        }
     }
 
     /// Runs the first program that succeeds, and returns immediately. The program may outlive this process, so its output
@@ -94,12 +110,12 @@ package enum ExternalProgram {
     ///
     /// A thread runs the programs, because a task would wait for each program, and Subprocess never continues a task
     /// whose program it has not started when this process ends.
-    package static func launch(firstOf commands: [[String]], hiding hidden: [String] = []) {
+    package static func launch(firstOf commands: [Launch], hiding hidden: [String] = []) {
         // Without a thread, nothing is launched.
         _ = DedicatedThread.start {
             for command in commands {
                 // `env` replaces itself with the program, and accepts a path or a name.
-                if ChildProcess.succeeds(["env"] + command, hiding: hidden) { return }
+                if ChildProcess.succeeds(["env"] + command.words, input: command.input, hiding: hidden) { return }
             }
         }
     }
@@ -109,16 +125,8 @@ package enum ExternalProgram {
         #if canImport(Darwin)
         return AccountSupport.Environment.value("SSH_CONNECTION") == nil
         #else
-        return AccountSupport.Environment.value("DISPLAY") != nil
-            || AccountSupport.Environment.value("WAYLAND_DISPLAY") != nil || isInWindowsSubsystem
+        return BrowserProgram.hasDisplay(AccountSupport.Environment.value)
+            || BrowserProgram.isInWindowsSubsystem(AccountSupport.Environment.value)
         #endif
-    }
-
-    /// Whether this process runs in the Windows Subsystem for Linux, where Windows has the browser of the user.
-    private static var isInWindowsSubsystem: Bool { AccountSupport.Environment.value("WSL_DISTRO_NAME") != nil }
-
-    /// The browsers in `$BROWSER`, a colon-separated list (sensible-browser(1)). A name with spaces is one program.
-    private static var chosenBrowsers: [String] {
-        AccountSupport.Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
     }
 }

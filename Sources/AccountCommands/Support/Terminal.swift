@@ -19,7 +19,7 @@ package enum Terminal {
     }
 
     /// The maximum length of a line, more than any token or password needs.
-    private static let maximumByteCount = 64 * 1024
+    static let maximumByteCount = 64 * 1024
 
     package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
@@ -33,8 +33,11 @@ package enum Terminal {
 
     // MARK: Writing
 
-    /// Moves to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41).
-    static let lineStart = "\r\u{1B}[K"
+    /// Moves to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41) if the terminal can do so.
+    static var lineStart: String { isDumb ? "\r" : "\r\u{1B}[K" }
+
+    /// Whether the terminal only shows text.
+    static var isDumb: Bool { Environment.value("TERM") == "dumb" }
 
     /// Prints one or more lines on standard error. A failure is ignored.
     package static func say(_ text: String) { say(nil, StyledText(text)) }
@@ -142,12 +145,23 @@ package enum Terminal {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { accountkit_write(output, $0.baseAddress!, $0.count) }
+            if count < 0, errno == EAGAIN {
+                // A parent process left the stream nonblocking.
+                wait(for: POLLOUT, on: output)
+                continue
+            }
             guard count > 0 else {
                 let name = Stream(rawValue: output) == .output ? "standard output" : "the terminal"
                 throw SystemCallError("write", name, errno: count < 0 ? errno : EIO)
             }
             rest = rest.dropFirst(count)
         }
+    }
+
+    /// Waits until a nonblocking stream is ready, or has failed.
+    private static func wait(for event: Int32, on descriptor: Int32) {
+        var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+        _ = poll(&entry, 1, -1)
     }
 
     // MARK: Reading
@@ -213,6 +227,8 @@ package enum Terminal {
             if received == 0 { break }
             if received > 0 {
                 count += received
+            } else if errno == EAGAIN {
+                wait(for: POLLIN, on: Stream.input.rawValue)
             } else if errno != EINTR {
                 throw unreadableInput()
             }
@@ -248,41 +264,44 @@ package enum Terminal {
         var line: [UInt8] = []
         while true {
             if SignalGuard.shared.isInterrupted { throw Interruption.error }
-            let left = ContinuousClock.now.duration(to: end)
-            guard left > .zero else {
-                throw AccountError(.signInRefused, "nothing was entered within \(limit.text)")
-            }
-            var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
+            guard ContinuousClock.now < end else { throw lateInput(limit) }
             // Limit the wait: a signal that arrives just before the call does not interrupt it.
-            let count = poll(&input, 1, Int32(clamping: min(left.wholeSeconds * 1000, 250)))
-            if count == 0 || count < 0 && errno == EINTR { continue }
+            guard hasInput(within: 250) else { continue }
             guard let byte = try readByte() else { break }
             if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
             line.append(byte)
-            guard line.count <= maximumByteCount else {
-                throw AccountError(.invalidArgument, "the line is too long for an address")
-            }
+            guard line.count <= maximumByteCount else { throw tooLongInput }
         }
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// Waits for a line without blocking other tasks, until the task is cancelled; `nil` if standard input has ended. In
-    /// the background of a shell, the function reads nothing: the terminal would stop the process.
-    static func nextLine() async throws -> String? {
-        while true {
-            var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
-            // -1: there is no job control on this terminal.
-            if [getpgrp(), -1].contains(tcgetpgrp(Stream.input.rawValue)), poll(&input, 1, 0) > 0 {
-                // A terminal usually delivers whole lines. The limit is for the other cases, such as Ctrl-D within a line.
-                return try readLine(within: .seconds(1))
-            }
-            try await Task.sleep(for: .milliseconds(200))
-        }
+    static func lateInput(_ limit: Duration) -> AccountError {
+        AccountError(.signInRefused, "nothing was entered within \(limit.text)")
+    }
+
+    static var tooLongInput: AccountError { AccountError(.invalidArgument, "the line is too long for an address") }
+
+    /// Waits for input or its end for at most the given number of milliseconds.
+    static func hasInput(within limit: Int32) -> Bool {
+        var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
+        return poll(&input, 1, limit) > 0
+    }
+
+    /// Whether this process may use the terminal of standard input. -1: there is no job control on this terminal.
+    static var isInForeground: Bool { [getpgrp(), -1].contains(tcgetpgrp(Stream.input.rawValue)) }
+
+    /// Shows what the user types on the terminal of standard input. A failure is ignored.
+    static func showInput(_ bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        // Standard error may be a file.
+        let isWritable = fcntl(Stream.input.rawValue, F_GETFL) & O_ACCMODE == O_RDWR
+        guard isWritable || isTerminal(.error) else { return }
+        try? write(bytes, to: isWritable ? Stream.input.rawValue : Stream.error.rawValue)
     }
 
     static func prompt(_ question: String) throws -> String {
         try? write(Array(question.utf8), to: Stream.error.rawValue)
-        guard let answer = Swift.readLine()?.trimmed, !answer.isEmpty else {
+        guard let answer = try readLine(within: .seconds(86_400))?.trimmed, !answer.isEmpty else {
             throw AccountError(.invalidArgument, "nothing was entered")
         }
         return answer
@@ -346,13 +365,15 @@ package enum Terminal {
             cause: SystemCallError("read", "standard input", errno: errno))
     }
 
-    private static func readByte(from input: Int32 = Stream.input.rawValue) throws(AccountError) -> UInt8? {
+    static func readByte(from input: Int32 = Stream.input.rawValue) throws(AccountError) -> UInt8? {
         var byte: UInt8 = 0
         while true {
             let count = read(input, &byte, 1)
             if count == 1 { return byte }
             if count == 0 { return nil }
-            guard errno == EINTR else {
+            if errno == EAGAIN {
+                wait(for: POLLIN, on: input)
+            } else if errno != EINTR {
                 throw unreadableInput()
             }
         }

@@ -345,6 +345,7 @@ final class EtcdClient: Sendable {
         let way = Way(files: location.usesTLS ? credentials.files : EtcdCredentials.Files(), host: host)
         return try Self.clients.withLock { clients in
             if let client = clients[way] { return client }
+            guard ThreadSupply.isSufficient else { throw AccountError(.busy, ThreadSupply.problem) }
             var configuration = HTTPClient.Configuration(
                 tlsConfiguration: try way.files.tlsConfiguration(), redirectConfiguration: .disallow,
                 timeout: .init(connect: .seconds(2)), connectionPool: .init(idleTimeout: .seconds(15)),

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -30,6 +31,9 @@ struct LoopbackListener: Sendable {
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
         firstPort: Int = 0, requestTime: TimeAmount = .seconds(15)
     ) async throws(AccountError) -> LoopbackListener {
+        guard ThreadSupply.isSufficient else {
+            throw AccountError(.busy, ThreadSupply.problem, hint: "nothing was changed; try again later")
+        }
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 16)
@@ -47,13 +51,18 @@ struct LoopbackListener: Sendable {
                 }
             }
         let host = redirect?.host ?? host
-        let addresses = host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
+        var addresses = host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
         var wanted = redirect?.port ?? firstPort
         for _ in 0..<attempts {
             let server: any Channel
             do {
                 server = try await bootstrap.bind(host: addresses[0], port: wanted).get()
             } catch {
+                // Without IPv4, only the other address can be reached by the name.
+                if host == "localhost", isMissing(error), addresses[0] == "127.0.0.1" {
+                    addresses.reverse()
+                    continue
+                }
                 guard redirect == nil, wanted != 0 else { throw unavailable(addresses[0], redirect, error) }
                 wanted = 0
                 continue
@@ -65,8 +74,7 @@ struct LoopbackListener: Sendable {
             } catch {
                 // Only `localhost` needs the second address. If this machine does not have that address, the browser
                 // can't use it.
-                let code = (error as? IOError)?.errnoCode
-                if host != "localhost" || code == EADDRNOTAVAIL || code == EAFNOSUPPORT {
+                if host != "localhost" || isMissing(error) {
                     return LoopbackListener(port: port, servers: [server], connections: connections)
                 }
                 // `close` fails only if the channel is already closed.
@@ -78,6 +86,11 @@ struct LoopbackListener: Sendable {
         throw AccountError(
             .inaccessible,
             "no port is free on both 127.0.0.1 and ::1", hint: "try again, or use --device")
+    }
+
+    /// Whether this machine does not have the address.
+    private static func isMissing(_ error: any Error) -> Bool {
+        [EADDRNOTAVAIL, EAFNOSUPPORT].contains((error as? IOError)?.errnoCode)
     }
 
     private static func unavailable(

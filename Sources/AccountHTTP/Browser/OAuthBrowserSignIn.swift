@@ -81,7 +81,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     func receive(_ pastedURL: String) throws(AccountError) {
         let response = try response(in: pastedURL)
         switch receiver.acceptPasted(response) {
-        case .accepted: return
+        case .accepted, .repeated: return
         case .wrongState:
             throw AccountError(
                 .invalidArgument, "this URL belongs to another sign-in", hint: "open the URL shown above")

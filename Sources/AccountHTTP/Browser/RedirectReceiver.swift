@@ -1,7 +1,8 @@
 import Synchronization
 
 /// Responds to the browser's requests, and yields the first response from the service that contains the correct
-/// `state`. A later request for the result page waits until the result is known.
+/// `state`. A later request for the result page waits until the result is known. A browser may send the same response again,
+/// for example after a reload; it gets the same result.
 final class RedirectReceiver: Sendable {
     enum Response: Sendable, Equatable {
         case page(ResultPage)
@@ -10,10 +11,17 @@ final class RedirectReceiver: Sendable {
 
     private enum State {
         case waiting(state: String)
-        case accepted(waiting: [@Sendable (Response) -> Void])
-        /// The user pasted the URL, so no browser is waiting for a page.
-        case pasted
-        case finished(ResultPage)
+        /// - Parameter isAwaited: Whether a browser is waiting for a page. If the user pasted the URL, none is.
+        case accepted(Accepted, isAwaited: Bool, waiting: [@Sendable (Response) -> Void])
+        case finished(ResultPage, Accepted?)
+    }
+
+    /// The response that was accepted, and the state of the sign-in.
+    private struct Accepted {
+        let response: AuthorizationResponse
+        let state: String
+
+        func isSame(as other: AuthorizationResponse) -> Bool { other.answers(state) && other == response }
     }
 
     /// Yields the response from the service once, or finishes without a response if the sign-in ends first.
@@ -51,23 +59,31 @@ final class RedirectReceiver: Sendable {
     }
 
     private func accept(_ response: AuthorizationResponse) -> Response {
-        switch accept(response, as: .accepted(waiting: [])) {
-        case .accepted: .redirect(to: resultPath)
+        switch accept(response, isAwaited: true) {
+        case .accepted, .repeated: .redirect(to: resultPath)
         case .wrongState: .page(.wrongState)
         case .usedBefore: .page(.usedBefore)
         }
     }
 
-    enum Acceptance { case accepted, wrongState, usedBefore }
+    enum Acceptance { case accepted, repeated, wrongState, usedBefore }
 
-    func acceptPasted(_ response: AuthorizationResponse) -> Acceptance { accept(response, as: .pasted) }
+    func acceptPasted(_ response: AuthorizationResponse) -> Acceptance { accept(response, isAwaited: false) }
 
-    private func accept(_ response: AuthorizationResponse, as accepted: State) -> Acceptance {
+    private func accept(_ response: AuthorizationResponse, isAwaited: Bool) -> Acceptance {
         let acceptance: Acceptance = state.withLock { state in
-            guard case .waiting(let expected) = state else { return .usedBefore }
-            guard response.answers(expected) else { return .wrongState }
-            state = accepted
-            return .accepted
+            switch state {
+            case .waiting(let expected):
+                guard response.answers(expected) else { return .wrongState }
+                state = .accepted(
+                    Accepted(response: response, state: expected), isAwaited: isAwaited, waiting: [])
+                return .accepted
+            case .accepted(let accepted, let wasAwaited, let waiting):
+                guard accepted.isSame(as: response) else { return .usedBefore }
+                state = .accepted(accepted, isAwaited: wasAwaited || isAwaited, waiting: waiting)
+                return .repeated
+            case .finished(_, let accepted): return accepted?.isSame(as: response) == true ? .repeated : .usedBefore
+            }
         }
         if acceptance == .accepted { self.response.yield(response) }
         return acceptance
@@ -76,11 +92,12 @@ final class RedirectReceiver: Sendable {
     private func result(orLater response: @escaping @Sendable (Response) -> Void) -> Response? {
         state.withLock { state in
             switch state {
-            case .waiting, .pasted: return .page(.notFound)
-            case .accepted(let waiting):
-                state = .accepted(waiting: waiting + [response])
+            case .waiting: return .page(.notFound)
+            case .accepted(_, isAwaited: false, _): return .page(.notFound)
+            case .accepted(let accepted, let isAwaited, let waiting):
+                state = .accepted(accepted, isAwaited: isAwaited, waiting: waiting + [response])
                 return nil
-            case .finished(let page): return .page(page)
+            case .finished(let page, _): return .page(page)
             }
         }
     }
@@ -89,18 +106,22 @@ final class RedirectReceiver: Sendable {
     /// redirected a browser to the page.
     @discardableResult
     func finish(with page: ResultPage) -> Bool {
-        let waiting: [@Sendable (Response) -> Void]? = state.withLock { state in
-            defer { state = .finished(page) }
-            return if case .accepted(let waiting) = state { waiting } else { nil }
+        let (isAwaited, waiting): (Bool, [@Sendable (Response) -> Void]) = state.withLock { state in
+            guard case .accepted(let accepted, let isAwaited, let waiting) = state else {
+                state = .finished(page, nil)
+                return (false, [])
+            }
+            state = .finished(page, accepted)
+            return (isAwaited, waiting)
         }
         response.finish()
-        for response in waiting ?? [] { response(.page(page)) }
-        return waiting != nil
+        for response in waiting { response(.page(page)) }
+        return isAwaited
     }
 
     func didDeliver(_ response: Response) {
         let isResult = state.withLock { state in
-            if case .finished(let page) = state { response == .page(page) } else { false }
+            if case .finished(let page, _) = state { response == .page(page) } else { false }
         }
         if isResult { delivery.yield() }
     }

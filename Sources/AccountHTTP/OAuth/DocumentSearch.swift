@@ -107,7 +107,7 @@ extension AuthorityError {
     /// Whether another address may help after a request without a response.
     var isAboutAddress: Bool {
         switch self {
-        case .noResponse(let failure): failure.kind != .cancelled && failure.kind != .leaseLost
+        case .noResponse(let failure): ![.cancelled, .leaseLost, .noThread].contains(failure.kind)
         case .untrustedTLS, .unclear: true
         // The network settings allow no request, or the address is in a network that the server must not name.
         default: false

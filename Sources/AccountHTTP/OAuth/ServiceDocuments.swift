@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -84,6 +85,8 @@ final class ServiceDocuments: Sendable {
 
     private func found(_ number: Int) async throws(AuthorityError) -> Found {
         if let known = found.withLock({ number < $0.count ? $0[number] : nil }) { return known }
+        // Without threads, the task below would wait forever.
+        guard ThreadSupply.isSufficient else { throw .noThread }
         let result: Result<Found, AuthorityError>
         do throws(SingleFlight<Int, Result<Found, AuthorityError>>.Departure) {
             result = try await fetches.value(for: number) { _ in

@@ -173,6 +173,7 @@ final class HTTPTransport: Sendable {
         _ request: ServiceRequest, _ body: ExchangeBody?, timeout: Duration, clock: any WallClock, logger: Logger?
     ) throws(AuthorityError) -> PreparedRequest {
         if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
+        guard ThreadSupply.isSufficient else { throw peer(of: request.url).failure(.noThread) }
         let line = "\(request.method) \(request.url.authority)\(request.url.path)"
         let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
         // Cancelling the caller does not cancel this task: the task decides whether to end the request.

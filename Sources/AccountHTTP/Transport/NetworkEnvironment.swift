@@ -15,7 +15,7 @@ struct NetworkEnvironment: Sendable, Equatable {
         var value: String
     }
 
-    /// The value of `HTTPS_PROXY`, parsed immediately because the text may contain a password.
+    /// The value of `HTTPS_PROXY`, otherwise of `ALL_PROXY`, parsed immediately because the text may contain a password.
     let proxy: Proxy?
 
     struct Proxy: Sendable, Equatable {
@@ -40,7 +40,7 @@ struct NetworkEnvironment: Sendable, Equatable {
             }
             return nil
         }
-        proxy = variable("https_proxy", "HTTPS_PROXY").map { variable in
+        proxy = variable("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY").map { variable in
             Proxy(
                 name: variable.name,
                 address: Result { () throws(ProxyAddress.Flaw) in try ProxyAddress(variable.value) })
@@ -146,7 +146,9 @@ struct ProxyAddress: Sendable, Equatable {
 
         var text: String {
             switch self {
-            case .scheme(let scheme): "has the scheme \(scheme): only http:// and socks5:// proxies are supported"
+            case .scheme(let scheme):
+                "has the scheme \(scheme): only http:// and socks5:// proxies are supported (an http:// proxy serves "
+                    + "https:// addresses too)"
             case .malformed: "is not a proxy address: use http://host:port"
             case .socksCredentials: "has a user name, which is not supported for a socks5:// proxy"
             }
@@ -164,9 +166,12 @@ struct ProxyAddress: Sendable, Equatable {
         let separator = text.utf8.firstRange(of: "://".utf8)
         switch separator.map({ text[..<$0.lowerBound].lowercased() }) {
         case nil, "http"?: kind = .http
-        case "socks5"?, "socks5h"?: kind = .socks
+        // Desktops write `socks` for a proxy of version 5.
+        case "socks5"?, "socks5h"?, "socks"?: kind = .socks
         // Don't show other text: it may be a password.
-        case let scheme? where scheme.allSatisfy({ $0.isASCII && $0.isLetter }): throw .scheme(scheme)
+        case let scheme?
+        where scheme == "socks4" || scheme == "socks4a" || scheme.allSatisfy({ $0.isASCII && $0.isLetter }):
+            throw .scheme(scheme)
         case _?: throw .malformed
         }
         var rest = separator.map { text[$0.upperBound...] } ?? text[...]

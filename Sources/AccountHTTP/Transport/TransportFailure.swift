@@ -34,7 +34,7 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
         // If the proxy cannot be reached, the state of the service is unknown.
         case .unknownHost, .nameServer, .refused, .unreachable:
             .noResponse(.init(isProxy ? .proxy : kind, host: host, port: port, stage: stage))
-        case .cancelled, .leaseLost: .noResponse(.init(kind, stage: stage))
+        case .cancelled, .leaseLost, .noThread: .noResponse(.init(kind, stage: stage))
         case .proxy, .reset, .timeout, .truncated, .garbled:
             .noResponse(.init(kind, host: host, port: port, stage: stage))
         }

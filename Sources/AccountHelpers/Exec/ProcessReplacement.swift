@@ -66,7 +66,7 @@ struct ProcessReplacement {
     func run(_ words: [String], token: Secret, in variables: [String]) -> Failure {
         // Close files that a library opened in this process, for example for connections.
         for descriptor in Self.passedOn.subtracting(inherited) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.unchanged(words) + [nil]
         var names: [UnsafeMutablePointer<CChar>?] =
             (SecretVariables.names(hiddenFrom: .other) + variables).map { strdup($0) } + [nil]
         var additions: [UnsafeMutablePointer<CChar>?] = variables.map { Self.assignment(of: token, to: $0) } + [nil]

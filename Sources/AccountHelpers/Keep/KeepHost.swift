@@ -123,7 +123,7 @@ final class KeepHost: KeepSurroundings {
     private func notify(_ text: String) {
         let place = hint.session == .default ? hint.tool : "\(hint.tool), session \(hint.session)"
         ExternalProgram.launch(
-            firstOf: [["notify-send", "--app-name=\(hint.tool)", "--icon=dialog-password", "--", place, text]],
+            firstOf: [.init(["notify-send", "--app-name=\(hint.tool)", "--icon=dialog-password", "--", place, text])],
             hiding: ServiceManager.variables)
     }
 }

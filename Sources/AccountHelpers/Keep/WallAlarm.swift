@@ -40,7 +40,7 @@ final class WallAlarm: Sendable {
         let failure = DedicatedThread.start { waiter.run() }
         guard failure == 0 else {
             throw AccountError(
-                .inaccessible, "cannot set an alarm", cause: SystemCallError("pthread_create", "alarm", errno: failure))
+                .busy, "cannot set an alarm", cause: SystemCallError("pthread_create", "alarm", errno: failure))
         }
         accountkit_signals_forward(ends[1])
     }

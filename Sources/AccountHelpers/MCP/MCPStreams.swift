@@ -115,7 +115,7 @@ final class MCPOutput: Sendable {
 extension AccountError {
     fileprivate init(thread failure: Int32) {
         self.init(
-            .inaccessible, "cannot serve standard input and output",
+            .busy, "cannot serve standard input and output",
             cause: SystemCallError("pthread_create", "messages", errno: failure))
     }
 }

@@ -27,6 +27,9 @@ package protocol PreparedExchange: Sendable {
 extension AuthorityError {
     /// The error for a request that was not sent, because the sender's lease does not last for the whole exchange.
     package static let leaseLost = AuthorityError.notSent(.noResponse(.init(.leaseLost)))
+
+    /// The error for a request that was not sent, because this machine could not start the threads that it needs.
+    package static let noThread = AuthorityError.noResponse(.init(.noThread))
 }
 
 /// A request of an authority that connects and sends in one step.

@@ -47,6 +47,9 @@ public struct AppContainer: Hashable, Sendable {
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an invalid identifier, or if the user has no
     ///   home directory.
     public init(identifier: String) throws(AccountError) {
+        try Self.checkPaths(in: [
+            "HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
+        ])
         try self.init(identifier: identifier, environment: Environment.value, home: Environment.homeDirectory)
     }
 
@@ -102,6 +105,14 @@ public struct AppContainer: Hashable, Sendable {
         let runtime = absolutePath("XDG_RUNTIME_DIR").map { $0 + "/" + identifier }
         let shared = absolutePath("TMPDIR") ?? "/tmp"
         temporary = (runtime ?? "\(shared)/\(identifier)-\(SystemCall.effectiveUser)").directory
+    }
+
+    /// Throws an error if one of the variables contains a path that is not UTF-8.
+    package static func checkPaths(in variables: [String]) throws(AccountError) {
+        guard let name = Environment.firstUnreadable(of: variables) else { return }
+        throw AccountError(
+            .invalidArgument, "the path in \(name) is not UTF-8, so this program cannot use it",
+            hint: "set \(name) to another path")
     }
 
     private static func check(identifier: String) throws(AccountError) {

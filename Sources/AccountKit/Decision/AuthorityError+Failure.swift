@@ -1,3 +1,5 @@
+import AccountSupport
+
 extension AuthorityError {
     /// The reason for a missing or incomplete response: the kind of failure, the host, and the stage of the request.
     ///
@@ -35,11 +37,13 @@ extension AuthorityError {
             case proxy
             /// The sender's lease does not last for the whole exchange, so no part of the request was sent.
             case leaseLost
+            /// This machine could not start the threads that a request needs.
+            case noThread
 
             fileprivate var usualStage: Stage {
                 switch self {
                 case .unknownHost, .nameServer: .nameLookUp
-                case .refused, .proxy, .leaseLost: .connection
+                case .refused, .proxy, .leaseLost, .noThread: .connection
                 case .unreachable, .reset, .timeout, .cancelled, .truncated, .garbled: .sent
                 }
             }
@@ -101,6 +105,7 @@ extension AuthorityError.Failure: CustomStringConvertible {
         case (.proxy, _): "the proxy\(host == nil ? "" : " \(place)") did not open a connection to the service"
         case (.leaseLost, _):
             "the refresh lease was lost, because this process was stopped or disconnected for too long: nothing was sent; try again"
+        case (.noThread, _): ThreadSupply.problem
         }
     }
 }

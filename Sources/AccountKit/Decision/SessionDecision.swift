@@ -220,7 +220,8 @@ package enum SessionDecision {
     package static func reason(for failure: AuthorityError) -> UnverifiedReason {
         switch failure {
         case .noResponse(.cancelled): .init(.cancelled)
-        case .noResponse(let failure) where failure.kind == .leaseLost: .init(.busy, detail: "\(failure)")
+        case .noResponse(let failure) where [.leaseLost, .noThread].contains(failure.kind):
+            .init(.busy, detail: "\(failure)")
         case .noResponse(let failure): .init(.offline, detail: "\(failure)")
         // A request that was not sent cannot be rejected.
         case .notSent(let failure): reason(for: failure)

@@ -56,11 +56,13 @@ package enum ChildProcess {
     /// Runs a program without a shell, discards its output, and blocks the thread until it ends. Returns whether the
     /// program succeeded.
     ///
-    /// - Parameter hidden: More variables that the program must not get, in addition to the secrets of this process.
-    package static func succeeds(_ command: [String], hiding hidden: [String] = []) -> Bool {
+    /// - Parameters:
+    ///   - input: The standard input, which must be shorter than a pipe.
+    ///   - hidden: More variables that the program must not get, in addition to the secrets of this process.
+    package static func succeeds(_ command: [String], input: String? = nil, hiding hidden: [String] = []) -> Bool {
         let hidden = SecretVariables.names(hiddenFrom: .other) + hidden
         // A program that cannot be started has failed.
-        guard let process = try? start(command, hiding: hidden, output: -1) else { return false }
+        guard let process = try? start(command, hiding: hidden, input: input) else { return false }
         var status: Int32 = 0
         while waitpid(process, &status, 0) == -1 {
             // If this process ignores SIGCHLD, the system keeps no exit status (wait(2)), so the outcome is unknown.
@@ -69,15 +71,29 @@ package enum ChildProcess {
         return status == 0
     }
 
-    /// Starts a program. If `output` is negative, its output is discarded.
+    private static func start(_ command: [String], hiding hidden: [String], input: String?) throws(Failure) -> pid_t {
+        guard let input else { return try start(command, hiding: hidden, output: -1) }
+        var ends: [Int32] = [0, 0]
+        guard accountkit_pipe(&ends) == 0 else { throw failure("could not be started", errno) }
+        let reading = FileDescriptor(adopting: ends[0], path: command[0])
+        do {
+            // The pipe holds the whole input, and ends after it.
+            try FileDescriptor(adopting: ends[1], path: command[0]).write(Array(input.utf8))
+        } catch {
+            throw failure("got no input", error.errno)
+        }
+        return try start(command, hiding: hidden, input: reading.number, output: -1)
+    }
+
+    /// Starts a program. If `input` is negative, its input is empty; if `output` is negative, its output is discarded.
     private static func start(
-        _ command: [String], hiding hidden: [String], output: Int32
+        _ command: [String], hiding hidden: [String], input: Int32 = -1, output: Int32
     ) throws(Failure) -> pid_t {
         var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
         var names: [UnsafeMutablePointer<CChar>?] = hidden.map { strdup($0) } + [nil]
         defer { for text in arguments + names { free(text) } }
         var process: pid_t = 0
-        let status = accountkit_spawn(&arguments, &names, output, &process)
+        let status = accountkit_spawn(&arguments, &names, input, output, &process)
         guard status == 0 else { throw failure("could not be started", status) }
         return process
     }

@@ -105,6 +105,8 @@ extension AccountError {
                 .serviceUnavailable,
                 "the service could not be reached (\(reason.detail ?? "offline"))",
                 hint: "nothing was changed; check the address and the network, and try again")
+        case .unclear(let reason) where reason.code == .busy:
+            self.init(.busy, reason.detail ?? "\(reason)", hint: "nothing was changed; try again later")
         case .unclear(let reason) where reason.code == .untrustedTLS:
             self.init(
                 .serviceUnavailable,

@@ -387,6 +387,8 @@ extension AccountStore {
     private func signingIn(
         advice: String = "start the sign-in again", _ body: () async throws -> Account
     ) async throws(AccountError) -> Account {
+        // Without threads, the tasks of a sign-in would wait forever.
+        guard ThreadSupply.isSufficient else { throw AccountError(signIn: .noThread, advice: advice) }
         try await driver.prepareSave()
         do {
             return try await body()

@@ -38,7 +38,12 @@ extension AccountStore {
                 return SignOutReport(account: account, revocation: .notNeeded)
             }
             // The user is signed out even if the task is cancelled, so revoke the tokens in that case too.
-            let report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
+            let report: RevocationReport
+            if ThreadSupply.isSufficient {
+                report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
+            } else {
+                report = RevocationReport(pending == nil ? .refused : .queued, of: account, .noThread)
+            }
             return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))
         }
     }

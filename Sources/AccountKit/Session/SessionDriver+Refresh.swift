@@ -14,6 +14,8 @@ extension SessionDriver {
         _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
         failureCount: Int? = nil, until deadline: ContinuousClock.Instant? = nil
     ) async -> RefreshOutcome {
+        // Without threads, the task below would wait forever.
+        guard ThreadSupply.isSufficient else { return .kept(account, SessionDecision.reason(for: .noThread)) }
         let request = Request(account: account, derivation: derivation)
         do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
             return try await refreshes.value(for: request, until: deadline) { progress in

@@ -35,9 +35,25 @@ void accountkit_signals_end_waiting(void);
 /// Returns whether a signal is ending the process, so that the process must not write any more output.
 int accountkit_signals_is_ending(void);
 
-/// Saves the settings of a terminal, which the process restores if a signal ends it. With -1, discards the saved
-/// settings. Returns 0, or -1 with errno set.
+/// Saves the settings of a terminal, which the process restores when it ends, even by a signal. With -1, discards the
+/// saved settings. Returns 0, or -1 with errno set.
 int accountkit_signals_remember_terminal(int descriptor);
+
+/// What a process needs to edit a line itself. A key that the user has disabled is 0.
+struct accountkit_line_keys {
+    unsigned char erase, erase_word, erase_line, end;
+
+    /// Whether the terminal shows what the user types.
+    unsigned char shows_input;
+};
+
+/// Ends canonical mode, in which a line has at most 4,095 bytes, and the echo. Saves the settings as
+/// `accountkit_signals_remember_terminal` does. Call this only in the foreground. If the terminal is not in canonical
+/// mode, it returns 1 without a change, and otherwise 0, or -1 with errno set.
+int accountkit_signals_begin_typing(int descriptor, struct accountkit_line_keys *keys);
+
+/// Restores the saved settings, unless another process uses the terminal now, and discards them.
+void accountkit_signals_end_typing(void);
 
 /// Ends the process with a signal. If the process handles or ignores the signal, this function returns. Any thread may
 /// call this function.

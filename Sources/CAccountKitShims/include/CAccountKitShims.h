@@ -40,17 +40,22 @@ int accountkit_sync(int descriptor);
 /// (PR_SET_DUMPABLE).
 int accountkit_forbid_dumps(void);
 
-/// Starts a program without a shell, with an empty standard input and with `output` as its standard output. The program
-/// shares standard error and the terminal with this process. If `output` is negative, its standard output and standard
-/// error are discarded. It inherits the environment without the variables named in `hidden`. With glibc, it inherits no
+/// Starts a program without a shell, with `input` as its standard input and `output` as its standard output. The program
+/// shares standard error and the terminal with this process. If `input` is negative, its standard input is empty. If
+/// `output` is negative, its standard output and standard error are discarded, and it has no terminal. It inherits the environment without the variables named in `hidden`. With glibc, it inherits no
 /// other open files. Both lists end with NULL. Returns 0 or an errno value, as posix_spawnp(3) does.
-int accountkit_spawn(char *const arguments[], char *const hidden[], int output, pid_t *process);
+int accountkit_spawn(char *const arguments[], char *const hidden[], int input, int output, pid_t *process);
 
 /// Replaces this process with a program (execvp(3)), which inherits the terminal, the open files without O_CLOEXEC, and
 /// the signal dispositions that this process was started with. The program inherits the environment without the
 /// variables named in `hidden`, and with `additions` ("NAME=value"). The lists end with NULL. This function returns
 /// only if it fails, with an errno value. In this case, this process can only report the error.
 int accountkit_become(char *const arguments[], char *const hidden[], char *const additions[]);
+
+/// Opens a file in place of each of the descriptors 0 to 2 that the parent process closed, so that no file of this process
+/// gets such a number, and with it the output of a program. Call this before the process opens a file. Reading from such
+/// a standard input finds its end. Writing to such a standard output fails, as it does without this function.
+void accountkit_open_standard_streams(void);
 
 /// Creates a pipe whose ends have O_CLOEXEC, and whose reading end is non-blocking. Returns 0 or -1.
 int accountkit_pipe(int ends[2]);

@@ -50,6 +50,37 @@ struct RedirectReceiverTests {
         #expect(answers.all == [.redirect(to: "/done")] + Array(repeating: .page(.refused(nil)), count: 3))
     }
 
+    @Test func `Gives a repeated response the result of the first one`() async {
+        get("/callback?code=c&state=right")
+        get("/callback?code=c&state=right")
+        get("/done")
+        #expect(receiver.finish(with: .refused(nil)))
+        get("/callback?state=right&code=c")
+        get("/done")
+        let others = ["code=d&state=right", "code=c&state=wrong", "code=c", "code=c&state=right&iss=a", "state=right"]
+        for query in others { get("/callback?" + query) }
+        #expect(
+            answers.all == [
+                .redirect(to: "/done"), .redirect(to: "/done"), .page(.refused(nil)), .redirect(to: "/done"),
+                .page(.refused(nil)),
+            ] + Array(repeating: .page(.usedBefore), count: others.count))
+        var taken: [AuthorizationResponse] = []
+        for await response in receiver.responses { taken.append(response) }
+        #expect(taken.map(\.code) == [Secret("c")])
+    }
+
+    @Test func `Waits for a browser that repeats a pasted response`() throws {
+        let pasted = try #require(AuthorizationResponse(query: "code=c&state=right"))
+        #expect(receiver.acceptPasted(pasted) == .accepted)
+        get("/done")
+        get("/callback?code=c&state=right")
+        get("/done")
+        #expect(receiver.acceptPasted(pasted) == .repeated)
+        #expect(answers.all == [.page(.notFound), .redirect(to: "/done")])
+        #expect(receiver.finish(with: .refused(nil)))
+        #expect(answers.all.last == .page(.refused(nil)))
+    }
+
     @Test("Accepts no response after the end of the sign-in")
     func ended() async {
         receiver.finish(with: .failed("x"))

@@ -30,6 +30,34 @@ struct NetworkEnvironmentTests {
         }
     }
 
+    @Test(arguments: [
+        (["ALL_PROXY": "http://all:1"], "http://all:1"), (["all_proxy": "all:1"], "http://all:1"),
+        (["all_proxy": "http://low:1", "ALL_PROXY": "http://high:1"], "http://low:1"),
+        (["ALL_PROXY": "http://all:1", "HTTPS_PROXY": "http://secure:1"], "http://secure:1"),
+        (["all_proxy": "http://all:1", "https_proxy": "http://secure:1"], "http://secure:1"),
+        // curl(1) ignores an empty variable.
+        (["ALL_PROXY": "http://all:1", "HTTPS_PROXY": ""], "http://all:1"),
+        (["ALL_PROXY": "socks5h://all"], "socks5://all:1080"), (["all_proxy": "socks://all:1/"], "socks5://all:1"),
+        (["ALL_PROXY": "http://all:1", "NO_PROXY": "auth.example"], nil),
+        (["ALL_PROXY": "http://all:1", "no_proxy": "*"], nil), (["http_proxy": "http://plain:1"], nil),
+    ])
+    func `Uses ALL_PROXY if there is no HTTPS_PROXY`(variables: [String: String], proxy: String?) throws {
+        let route = NetworkEnvironment { name in variables[name].flatMap { $0.isEmpty ? nil : $0 } }
+            .route(to: try ServiceURL("https://auth.example"))
+        #expect(route == (try proxy.map { .proxy(try ProxyAddress($0)) } ?? .direct))
+        #expect(try self.route("https://localhost:8443", variables) == .direct)
+    }
+
+    @Test(arguments: ["https", "socks4", "socks4a", "ftp"])
+    func `Names the variable and the scheme of an unsupported proxy`(scheme: String) throws {
+        guard case .impossible(let problem) = try route("https://auth.example", ["all_proxy": scheme + "://proxy:1"])
+        else {
+            Issue.record("the proxy was accepted")
+            return
+        }
+        #expect(problem.hasPrefix("all_proxy has the scheme \(scheme): only http:// and socks5://"))
+    }
+
     @Test(
         "Connects directly to hosts in NO_PROXY",
         arguments: [

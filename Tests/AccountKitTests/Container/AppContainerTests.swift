@@ -9,6 +9,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 struct AppContainerTests {
     private static let variables = [
         "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
@@ -26,6 +34,25 @@ struct AppContainerTests {
 
     private static func paths(_ container: AppContainer) -> [String] {
         [container.documents, container.caches, container.preferences, container.keys, container.temporary].map(path)
+    }
+
+    // MARK: Variables
+
+    @Test func `Refuses a path that is not UTF-8, and names its variable`() async {
+        await #expect(processExitsWith: .success) {
+            let variables = ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TMPDIR"]
+            for name in variables {
+                let before = getenv(name).map { String(cString: $0) }
+                let bytes: [CChar] = [0x2F, 0x61, -1, 0x62, 0]
+                setenv(name, bytes, 1)
+                let error = expectAccountError(.invalidArgument) { try AppContainer(identifier: "a") }
+                #expect(error?.message == "the path in \(name) is not UTF-8, so this program cannot use it")
+                #expect((Environment.homeDirectory == nil) == (name == "HOME"))
+                if let before { setenv(name, before, 1) } else { unsetenv(name) }
+            }
+            setenv("HOME", "/home/ü", 1)
+            #expect(Environment.homeDirectory == "/home/ü")
+        }
     }
 
     // MARK: Identifiers

@@ -10,7 +10,7 @@ struct AuthorityErrorTests {
         for stage in [Failure.Stage.nameLookUp, .connection] {
             #expect(AuthorityError.noResponse(.init(kind, stage: stage)).wasCertainlyNotCarriedOut)
         }
-        let isNeverSent = [.unknownHost, .nameServer, .refused, .proxy, .leaseLost].contains(kind)
+        let isNeverSent = [.unknownHost, .nameServer, .refused, .proxy, .leaseLost, .noThread].contains(kind)
         #expect(AuthorityError.noResponse(.init(kind)).wasCertainlyNotCarriedOut == isNeverSent)
     }
 

@@ -1,0 +1,120 @@
+import AccountKit
+import AccountSupport
+
+/// A program that opens a page in the browser of the user, and how it gets the address of a sign-in.
+///
+/// Other users can read the arguments of a process (proc(5), `cmdline`), so a program on this machine gets the name of a
+/// ``RedirectPage``. A program that opens the page on another machine needs the address itself: the file does not exist
+/// there. It gets the address on its standard input, or as an argument if no other user can read that.
+struct BrowserProgram: Equatable {
+    enum Input: Equatable {
+        /// The URL of the file that redirects to the address.
+        case pageURL
+        /// The path of that file.
+        case pagePath
+        /// The path of that file as Windows names it.
+        case windowsPath
+        /// The address of the sign-in, as an argument.
+        case address
+        /// The address of the sign-in, on standard input.
+        case addressOnInput
+    }
+
+    var words: [String]
+    var input: Input
+
+    /// Returns the programs to try, in order. The list is empty if the browser is on another machine, and only a process
+    /// whose arguments other users can read could open it.
+    ///
+    /// - Parameters:
+    ///   - value: Returns the value of an environment variable.
+    ///   - isInstalled: Whether a path or name is that of a program.
+    ///   - hidesArguments: Whether no other user can read the arguments of this user's processes.
+    static func all(
+        _ value: (String) -> String?, isInstalled: (String) -> Bool, hidesArguments: () -> Bool
+    ) -> [BrowserProgram] {
+        let chosen = chosen(value("BROWSER"), isInstalled)
+        if isInWindowsSubsystem(value) {
+            return inWindows(chosen, isInstalled, hidesArguments)
+        }
+        guard isElsewhere(value) else { return (chosen + [opener]).map { BrowserProgram(words: $0, input: .pageURL) } }
+        var programs = hidesArguments() ? chosen.map { BrowserProgram(words: $0, input: .address) } : []
+        // With a display, the desktop's browser is on this machine.
+        if hasDisplay(value) { programs.append(BrowserProgram(words: opener, input: .pageURL)) }
+        return programs
+    }
+
+    #if canImport(Darwin)
+    private static let opener = ["open"]
+    #else
+    private static let opener = ["xdg-open"]
+    #endif
+
+    /// Whether the program in `$BROWSER` opens pages on another machine: that of an editor or a web page which is connected
+    /// to this one, or that of an SSH client.
+    private static func isElsewhere(_ value: (String) -> String?) -> Bool {
+        let editors = ["VSCODE_IPC_HOOK_CLI", "CODESPACES", "REMOTE_CONTAINERS", "GITPOD_WORKSPACE_ID"]
+        if editors.contains(where: { value($0) != nil }) { return true }
+        // Such as `~/.vscode-server/bin/…/helpers/browser.sh`, also of other editors that are made from VS Code.
+        if value("BROWSER")?.split(separator: "/").suffix(2) == ["helpers", "browser.sh"] { return true }
+        return (value("SSH_CONNECTION") ?? value("SSH_TTY")) != nil && !hasDisplay(value)
+    }
+
+    /// Whether this process runs in the Windows Subsystem for Linux, where Windows has the browser of the user.
+    static func isInWindowsSubsystem(_ value: (String) -> String?) -> Bool {
+        value("WSL_DISTRO_NAME") != nil || value("WSL_INTEROP") != nil
+    }
+
+    static func hasDisplay(_ value: (String) -> String?) -> Bool {
+        value("DISPLAY") != nil || value("WAYLAND_DISPLAY") != nil
+    }
+
+    /// Returns the programs that open a page in Windows, from the Windows Subsystem for Linux. Windows can read the files of
+    /// Linux, but only by other names.
+    private static func inWindows(
+        _ chosen: [[String]], _ isInstalled: (String) -> Bool, _ hidesArguments: () -> Bool
+    ) -> [BrowserProgram] {
+        let isHidden = hidesArguments()
+        // A chosen program that is not known here may be one of Windows, which would not find the page.
+        var programs = chosen.compactMap { program($0, isHidden) }
+        if isInstalled("wslview") { programs += [program(["wslview"], isHidden)].compactMap(\.self) }
+        if isInstalled("powershell.exe") {
+            let script = "Start-Process ([Console]::In.ReadLine())"
+            let words = ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", script]
+            programs.append(BrowserProgram(words: words, input: .addressOnInput))
+        }
+        // The last program, because `explorer.exe` fails even if it has opened the page.
+        let last = isInstalled("explorer.exe") ? program(["explorer.exe"], isHidden) : nil
+        return programs + [last ?? BrowserProgram(words: opener, input: isHidden ? .address : .pagePath)]
+    }
+
+    private static func program(_ words: [String], _ isHidden: Bool) -> BrowserProgram? {
+        let name = (words[0].split(separator: "/").last ?? "").lowercased()
+        // `explorer.exe` opens no address that contains an equals sign.
+        if name == "explorer.exe" { return BrowserProgram(words: words, input: .windowsPath) }
+        if isHidden { return BrowserProgram(words: words, input: .address) }
+        if name == "wslview" || name == "wsl-open" { return BrowserProgram(words: words, input: .pagePath) }
+        return name.hasSuffix(".exe") ? BrowserProgram(words: words, input: .windowsPath) : nil
+    }
+
+    /// Returns the commands in `$BROWSER`, a colon-separated list (sensible-browser(1)). A name with spaces is one program
+    /// if there is such a program, and otherwise a program with arguments, of which `%s` stands for the page.
+    private static func chosen(_ list: String?, _ isInstalled: (String) -> Bool) -> [[String]] {
+        (list ?? "").split(separator: ":").compactMap { text in
+            let text = String(text).trimmed
+            guard !text.isEmpty else { return nil }
+            let words = text.split(separator: " ").map(String.init)
+            return words.count == 1 || isInstalled(text) ? [text] : words
+        }
+    }
+
+    /// Whether the program gets the name of a file that redirects to the address.
+    var needsPage: Bool { [.pageURL, .pagePath, .windowsPath].contains(input) }
+
+    /// Returns the command that opens a page. `%s` in a word stands for the page, which is the last word otherwise.
+    func command(with page: String?) -> [String] {
+        guard let page else { return words }
+        guard words.dropFirst().contains(where: { $0.contains("%s") }) else { return words + [page] }
+        return words.prefix(1) + words.dropFirst().map { $0.replacing("%s", with: page) }
+    }
+}

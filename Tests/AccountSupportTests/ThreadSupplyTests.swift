@@ -1,0 +1,11 @@
+import Testing
+
+@testable import AccountSupport
+
+@Suite struct ThreadSupplyTests {
+    @Test func `A process without a limit can start its threads, again and again`() {
+        for _ in 0..<20 { #expect(ThreadSupply.canStart(8)) }
+        #expect(ThreadSupply.canStart(0))
+        #expect(ThreadSupply.isSufficient && ThreadSupply.isSufficient)
+    }
+}
