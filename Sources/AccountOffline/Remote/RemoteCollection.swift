@@ -25,6 +25,9 @@ public protocol RemoteCollection: Sendable {
 
     /// Parses a page from a response with status 200 or 304. For status 304, AccountKit uses only ``RemotePage/next``.
     ///
+    /// Use ``RemotePage/init(elementsOf:at:id:next:)`` instead of decoding all items: an item that this method cannot
+    /// read must not hide the other items. Return an item even if its form is unexpected, so that it counts as present.
+    ///
     /// - Throws: An error if the response is not a page, such as the web page of a captive portal.
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage
 
@@ -43,6 +46,16 @@ public protocol RemoteCollection: Sendable {
 
     /// Parses the item in a response with status 200.
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem
+
+    /// Returns an item with all its data, for services that shorten long items and send the rest at another URL.
+    ///
+    /// - Parameters:
+    ///   - item: The item in the response.
+    ///   - fetch: The function that sends requests. The request of a URL at another host names the host in its
+    ///     `authority`; such a request must not contain a token.
+    /// - Throws: An error if not all data is available. AccountKit then stores the shortened item, unless it has all
+    ///   data of this version.
+    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem
 
     /// Returns the version of an item, such as an entity tag, to detect concurrent changes. Returns `nil` if there is
     /// none.
@@ -93,6 +106,9 @@ extension RemoteCollection {
 
     /// Returns `true`: by default, an item that is missing from a list is considered deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
+
+    /// Returns the item: by default, responses contain whole items.
+    public func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem { item }
 
     /// Returns `nil`: by default, items have no version.
     public func version(of item: RemoteItem) -> String? { nil }
@@ -189,21 +205,6 @@ public struct RemoteItem: Sendable, Hashable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         self.init(id: value.id, json: try encoder.encode(value))
-    }
-}
-
-/// A page of a list.
-public struct RemotePage: Sendable, Hashable {
-    /// The items in the order of the service.
-    public var items: [RemoteItem]
-
-    /// The cursor of the next page, or `nil` for the last page.
-    public var next: String?
-
-    /// Creates a page.
-    public init(items: [RemoteItem], next: String?) {
-        self.items = items
-        self.next = next
     }
 }
 
