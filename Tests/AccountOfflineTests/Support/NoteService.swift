@@ -37,6 +37,8 @@ actor NoteService {
     private var lastNumber = 0
     private var tagSalt = ""
     private var linkQuery = ""
+    private var linklessCount = 0
+    private var linksBeyondEnd = false
 
     init(pageSize: Int = 3) { self.pageSize = pageSize }
 
@@ -47,6 +49,10 @@ actor NoteService {
     func beforeResponse(_ body: (@Sendable (HTTPRequest) async throws -> Void)?) { beforeResponse = body }
     func changeEntityTags() { tagSalt += "x" }
     func changeLinks() { linkQuery += "&x" }
+    /// Omits the link to the next page from responses with a list.
+    func omitLinks(inNext count: Int) { linklessCount = count }
+    /// Links from each page to the next, even if there is none.
+    func linkBeyondEnd() { linksBeyondEnd = true }
     func forgetRequests() { (requests, statuses) = ([], []) }
 
     @discardableResult
@@ -151,7 +157,11 @@ actor NoteService {
         let hash = body.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         let tag = "\"\(String(hash, radix: 16))\(tagSalt)\""
         head.headerFields[.eTag] = tag
-        if start + pageSize < all.count, let last = rows.last {
+        if linklessCount > 0 {
+            linklessCount -= 1
+        } else if linksBeyondEnd {
+            head.headerFields[.link] = "\(start / pageSize + 2)"
+        } else if start + pageSize < all.count, let last = rows.last {
             let hasNumbers = request.path?.hasSuffix("&cursors") != true
             head.headerFields[.link] = hasNumbers ? "\(start / pageSize + 2)\(linkQuery)" : "after-" + last.id
         }

@@ -25,6 +25,10 @@ struct Notes: RemoteCollection {
     var hasCursors = false
     /// Whether the adapter checks for changes with an unknown result.
     var looks = true
+    /// Whether notes have versions.
+    var hasVersions = false
+    /// Completes a note that the service has shortened.
+    var complete: (@Sendable (RemoteItem) throws -> RemoteItem)?
 
     func request(for list: String, at cursor: String?) -> HTTPRequest {
         get("/\(list)?page=\(cursor ?? "1")" + (hasCursors ? "&cursors" : ""))
@@ -37,9 +41,15 @@ struct Notes: RemoteCollection {
         let next = head.headerFields[.link]
         guard head.status != .notModified else { return RemotePage(items: [], next: next) }
         guard head.headerFields[.contentType] == "application/json" else { throw NotJSON() }
-        let notes = try JSONDecoder().decode([ServiceNote].self, from: body)
-        return RemotePage(
-            items: try notes.map { RemoteItem(id: $0.id, json: try Self.encoder.encode($0)) }, next: next)
+        return try RemotePage(elementsOf: body, next: next)
+    }
+
+    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem {
+        try complete?(item) ?? item
+    }
+
+    func version(of item: RemoteItem) -> String? {
+        hasVersions ? (try? note(item.json)).map { "\($0.version)" } : nil
     }
 
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
