@@ -46,14 +46,22 @@ extension Gists {
             }
             files[name] = GistEdit.File(content: try text(FileHandle.standardInput.readToEnd() ?? Data(), of: name))
         }
+        var sources: [String: String] = [:]
         for path in paths {
+            // A gist holds one file of each name.
+            let name = URL(filePath: path).lastPathComponent
+            if let other = sources.updateValue(path, forKey: name) {
+                throw ValidationError(
+                    "\(other.shown) and \(path.shown) would be the same file \(name.shown) of the gist: rename one of them"
+                )
+            }
             let data: Data
             do {
                 data = try Data(contentsOf: URL(filePath: path))
             } catch {
                 throw AccountError(.inaccessible, "\(path.shown) cannot be read", cause: error)
             }
-            files[URL(filePath: path).lastPathComponent] = GistEdit.File(content: try text(data, of: path))
+            files[name] = GistEdit.File(content: try text(data, of: path))
         }
         guard !files.isEmpty else {
             throw ValidationError("name a file, or pass --name and the text on standard input")

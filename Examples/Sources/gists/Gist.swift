@@ -8,6 +8,13 @@ struct Gist: Codable, Sendable {
         var content: String?
         /// Whether `content` is only the beginning of the file.
         var truncated: Bool?
+
+        /// The part of the file that `content` is, such as "the first 1000000 of 1600000 bytes"; `nil` if
+        /// the file is whole.
+        var part: String? {
+            guard truncated == true, let content else { return nil }
+            return "the first \(content.utf8.count)" + (size.map { " of \($0)" } ?? "") + " bytes"
+        }
     }
 
     var id: String
@@ -16,9 +23,13 @@ struct Gist: Codable, Sendable {
     var files: [String: File]
     var createdAt: String
     var updatedAt: String
+    /// Whether the gist has more files than the service sends.
+    var truncated: Bool?
+    /// The names of files in an unexpected form, such as `null`.
+    var unreadableFiles: [String] = []
 
     enum CodingKeys: String, CodingKey {
-        case id, description, files
+        case id, description, files, truncated
         case isPublic = "public"
         case createdAt = "created_at"
         case updatedAt = "updated_at"
@@ -35,6 +46,31 @@ struct Gist: Codable, Sendable {
         for (name, file) in edit.files {
             files[name] = File(filename: name, size: file.content.utf8.count, content: file.content)
         }
+    }
+}
+
+extension Gist {
+    private struct ReadableFile: Decodable {
+        let file: File?
+
+        init(from decoder: any Decoder) throws {
+            // A file that cannot be read must not hide the gist.
+            file = try? File(from: decoder)
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let files = try container.decodeIfPresent([String: ReadableFile?].self, forKey: .files) ?? [:]
+        self.init(
+            id: try container.decode(String.self, forKey: .id),
+            description: try container.decodeIfPresent(String.self, forKey: .description),
+            isPublic: try container.decodeIfPresent(Bool.self, forKey: .isPublic) ?? false,
+            files: files.compactMapValues { $0?.file },
+            createdAt: try container.decodeIfPresent(String.self, forKey: .createdAt) ?? "",
+            updatedAt: try container.decodeIfPresent(String.self, forKey: .updatedAt) ?? "",
+            truncated: try container.decodeIfPresent(Bool.self, forKey: .truncated),
+            unreadableFiles: files.filter { $0.value?.file == nil }.keys.sorted())
     }
 }
 

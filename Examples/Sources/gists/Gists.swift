@@ -5,6 +5,7 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import Terminal
 
 /// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create
@@ -23,7 +24,7 @@ import Terminal
             origin of its API.
 
             Exit codes: 0 done, or stored to be sent; 64 usage; 65 you must resolve a change; 69 the network was \
-            needed; 74 input or output error; 75 busy; 77 sign in first.
+            needed, or the output is incomplete; 74 input or output error; 75 busy; 77 sign in first.
             """,
         // Each command has its name in its configuration, since deriving the name from the type takes longer than
         // showing a list.
@@ -67,6 +68,12 @@ import Terminal
         return (
             GistsAPI(pause: isGitHub ? .seconds(1) : .zero),
             { request, body in
+                // Only links in responses name a host. The client sends the token only to the host of the API.
+                if let host = request.authority, request.method == .get {
+                    let link = "\(request.scheme ?? "https")://\(host)\(request.path ?? "/")"
+                    let response = try await client.get(link: link, headerFields: request.headerFields)
+                    return (response.head, response.body)
+                }
                 let response = try await client.send(request, body: body)
                 return (response.head, response.body)
             }

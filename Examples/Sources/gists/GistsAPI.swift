@@ -1,3 +1,4 @@
+import AccountKit
 import AccountOffline
 import Foundation
 import HTTPTypes
@@ -23,18 +24,9 @@ struct GistsAPI: RemoteCollection {
     }
 
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
-        let items = head.status == .notModified ? [] : try items(in: body)
-        // RFC 8288: <https://api.github.com/gists?page=2>; rel="next"
-        let link = head.headerFields[.link]?.firstMatch(of: /<[^>]*\?([^>]*)>; *rel="next"/)
-        return RemotePage(items: items, next: link.map { String($0.output.1) })
-    }
-
-    private func items(in body: Data) throws -> [RemoteItem] {
-        guard let list = try JSONSerialization.jsonObject(with: body) as? [[String: Any]] else { throw NotAGist() }
-        return try list.map { gist in
-            guard let id = gist["id"] as? String else { throw NotAGist() }
-            return RemoteItem(id: id, json: try JSONSerialization.data(withJSONObject: gist, options: .sortedKeys))
-        }
+        let next = RemotePage.nextQuery(in: head)
+        return head.status == .notModified
+            ? RemotePage(items: [], next: next) : try RemotePage(elementsOf: body, next: next)
     }
 
     func cursor(ofItemAt position: Int) -> String? {
@@ -55,6 +47,46 @@ struct GistsAPI: RemoteCollection {
 
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
         RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
+    }
+
+    /// GitHub sends only the beginning of a long file, and the whole file at `raw_url`, up to 10 MB: "Truncation" in
+    /// https://docs.github.com/en/rest/gists/gists
+    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem {
+        guard var gist = try JSONSerialization.jsonObject(with: item.json) as? [String: Any],
+            var files = gist["files"] as? [String: Any]
+        else { return item }
+        var isChanged = false
+        for (name, value) in files {
+            guard var file = value as? [String: Any], file["truncated"] as? Bool == true else { continue }
+            file["content"] = try await text(of: file, named: name, fetch)
+            file["truncated"] = false
+            files[name] = file
+            isChanged = true
+        }
+        guard isChanged else { return item }
+        gist["files"] = files
+        return RemoteItem(id: item.id, json: try JSONSerialization.data(withJSONObject: gist, options: .sortedKeys))
+    }
+
+    private func text(of file: [String: Any], named name: String, _ fetch: RemoteTransport) async throws -> String {
+        func failure(_ reason: String) -> AccountError {
+            AccountError(.serviceUnavailable, "the whole text of \(name) is not available: \(reason)")
+        }
+        guard let link = (file["raw_url"] as? String).flatMap({ URLComponents(string: $0) }),
+            let host = link.percentEncodedHost
+        else { throw failure("the service does not say where it is") }
+        let request = HTTPRequest(
+            method: .get, scheme: link.scheme, authority: host + (link.port.map { ":\($0)" } ?? ""),
+            path: link.percentEncodedPath + (link.percentEncodedQuery.map { "?" + $0 } ?? ""),
+            headerFields: [.accept: "*/*", .userAgent: "gists"])
+        let (head, body) = try await fetch(request, nil)
+        guard head.status == .ok else { throw failure("status \(head.status.code)") }
+        // A portal's page has another size.
+        if let size = file["size"] as? Int, size != body.count {
+            throw failure("it has \(body.count) bytes instead of \(size)")
+        }
+        guard let text = String(data: body, encoding: .utf8) else { throw failure("it is not UTF-8 text") }
+        return text
     }
 
     // An item that is not a gist has no version, and was rejected before.
@@ -172,13 +204,4 @@ struct GistsAPI: RemoteCollection {
                 HTTPField.Name("X-GitHub-Api-Version")!: "2022-11-28",
             ])
     }
-
-    /// The error if another server responds, such as a captive portal.
-    struct NotAGist: Error, CustomStringConvertible {
-        let description = "the response is not a list of gists; a captive portal?"
-    }
-}
-
-extension HTTPField.Name {
-    fileprivate static let link = Self("Link")!
 }
