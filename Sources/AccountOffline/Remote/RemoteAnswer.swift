@@ -48,18 +48,20 @@ public enum RemoteAnswer: Sendable, Hashable {
     }
 
     /// Returns whether a body is a JSON object or array.
-    static func isJSON(_ body: Data) -> Bool {
-        // Decide by the first byte before parsing a long page of another server.
-        guard let first = body.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
-            first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
-        else { return false }
-        return (try? JSONDecoder().decode(AnyJSON.self, from: body)) != nil
-    }
+    private static func isJSON(_ body: Data) -> Bool { beginsLikeJSON(body) && AnyJSON.isWhole(body) }
 
-    /// A value that is decoded only to check the syntax of the text.
-    private struct AnyJSON: Decodable {
-        init(from decoder: any Decoder) {}
+    /// Returns whether a body begins like a JSON object or array, unlike a web page or a text.
+    static func beginsLikeJSON(_ body: Data) -> Bool {
+        let first = body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
+}
+
+/// A value that is decoded only to check the syntax of the text.
+struct AnyJSON: Decodable {
+    init(from decoder: any Decoder) {}
+
+    static func isWhole(_ text: Data) -> Bool { (try? JSONDecoder().decode(Self.self, from: text)) != nil }
 }
 
 extension ResponseOutcome.Answer {
