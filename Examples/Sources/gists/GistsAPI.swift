@@ -224,7 +224,8 @@ struct GistsAPI: RemoteCollection {
             (raw.scheme, raw.authority) = (address.scheme, address.authority)
             raw.headerFields[.accept] = "*/*"
             let (head, body) = try await fetch(raw, nil)
-            guard head.status == .ok else { throw RemoteFailure(head, body) }
+            // A text of another length does not come from the service.
+            guard head.status == .ok, body.count == file.size else { throw RemoteFailure(head, body) }
             if body != Data(wanted.content.utf8) { return false }
         }
         return true
