@@ -214,10 +214,11 @@ struct GistsAPI: RemoteCollection {
         for (name, wanted) in edit.files {
             guard let file = gist.files[name] else { return false }
             guard file.truncated == true || file.content == nil else {
-                if file.content != wanted.content { return false }
+                // Compare bytes: equal strings may differ in their normal form.
+                guard file.content?.utf8.elementsEqual(wanted.content.utf8) == true else { return false }
                 continue
             }
-            guard file.size == wanted.content.utf8.count, wanted.content.hasPrefix(file.content ?? ""),
+            guard file.size == wanted.content.utf8.count, wanted.content.utf8.starts(with: (file.content ?? "").utf8),
                 let address = file.rawURL.flatMap({ URLComponents(string: $0) })
             else { return false }
             var raw = request(.get, address.percentEncodedPath + (address.percentEncodedQuery.map { "?" + $0 } ?? ""))
