@@ -156,8 +156,14 @@ extension OfflineCollection {
     }
 
     private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
-        guard head.status == .ok else { throw AccountError(status: head, body) }
-        var page = try remote.page(head, body)
+        guard head.status == .ok else { throw AccountError(status: head, body, remote.answer(head, body, to: nil)) }
+        var page: RemotePage
+        do {
+            page = try remote.page(head, body)
+        } catch {
+            let answer = remote.answer(head, body, to: nil)
+            throw answer == .foreign ? AccountError(status: head, body, answer) : error
+        }
         guard page.unreadableCount == 0 || !page.items.isEmpty else {
             throw AccountError(.requestFailed, "the service sent only items without a readable ID")
         }
@@ -188,7 +194,10 @@ extension OfflineCollection {
                 return page
             }
             // A service may reject the cursor of a page that no longer exists.
-            guard [400, 404, 410, 416, 422].contains(head.status.code) else { throw AccountError(status: head, body) }
+            let answer = remote.answer(head, body, to: nil)
+            guard answer != .foreign, [400, 404, 410, 416, 422].contains(head.status.code) else {
+                throw AccountError(status: head, body, answer)
+            }
         }
         guard cursor != nil || isFirst else { return page }
         let (head, body) = try await transport(remote.request(for: list, at: cursor), nil)
@@ -488,8 +497,9 @@ extension OfflineCollection {
             guard !id.hasPrefix(Change.localPrefix) else { return }
             let (head, body) = try await transport(remote.request(forItem: id), nil)
             try await checkIsCurrent()
-            if head.status == .notFound || head.status == .gone { try await lists.removeItem(id) }
-            guard head.status == .ok else { throw AccountError(status: head, body) }
+            let answer = remote.answer(head, body, to: nil)
+            if answer == .gone { try await lists.removeItem(id) }
+            guard answer == .done, head.status == .ok else { throw AccountError(status: head, body, answer) }
             var item = try remote.item(head, body)
             var problem: (any Error)?
             do {
@@ -558,8 +568,9 @@ extension DecodingError {
 }
 
 extension AccountError {
-    init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
-        self.init(ResponseOutcome(of: .update, head, body, at: Date()), status: head.status.code)
+    init(status head: HTTPTypes.HTTPResponse, _ body: Data, _ answer: RemoteAnswer) {
+        self.init(
+            ResponseOutcome(of: .update, head, body, answer: answer, at: Date()), status: head.status.code)
     }
 }
 #endif
