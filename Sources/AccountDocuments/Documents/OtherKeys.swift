@@ -52,6 +52,13 @@ public struct OtherKeys: Sendable, Hashable {
         }
     }
 
+    /// Returns these members, and those of another dictionary whose keys they do not contain.
+    public func merging(_ others: OtherKeys) -> OtherKeys {
+        var merged = self
+        merged.values.merge(others.values) { own, _ in own }
+        return merged
+    }
+
     /// Adds the members to the dictionary of an encoder.
     public func encode(to encoder: any Encoder) throws {
         guard !isEmpty else { return }
