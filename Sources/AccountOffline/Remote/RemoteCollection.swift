@@ -10,8 +10,9 @@ public import Foundation
 
 /// An adapter for one kind of item at a service, such as gists. An app implements one adapter for each kind.
 ///
-/// An adapter only creates requests for lists and changes, and parses the responses. This module sends and repeats
-/// requests, stores lists and divides them into pages, and interprets statuses.
+/// An adapter only creates requests for lists and changes, recognizes the responses of the service, and parses them.
+/// This module sends and repeats requests, stores lists and divides them into pages, and decides what a response means
+/// for a change.
 public protocol RemoteCollection: Sendable {
     /// An item, decoded from the JSON of the service.
     associatedtype Item: Decodable & Sendable
@@ -52,6 +53,23 @@ public protocol RemoteCollection: Sendable {
     /// created offline.
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?)
 
+    /// Returns what a response says about a change or an item, according to its status and its form.
+    ///
+    /// Other servers respond too: the web page of a captive portal has status 200, and a proxy responds with its own
+    /// 404. Recognize the service by the form of the body, or by a header field that only the service sends. AccountKit
+    /// does not call this method for a response that asks for a retry: 408, 425, 429, 5xx, and 403 because of a rate
+    /// limit.
+    ///
+    /// If the service hides an item from users without permission behind a 404, AccountKit checks whether the item still
+    /// exists before it counts the item as deleted. If the response contains the reason, return ``RemoteAnswer/refused``.
+    ///
+    /// - Parameters:
+    ///   - head: The status and header fields.
+    ///   - body: The body.
+    ///   - change: The kind of the change, or `nil` for the response to ``request(forItem:)``, and for other responses
+    ///     to an adapter's own requests.
+    func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer
+
     /// Applies an unsent change to an item.
     ///
     /// - Parameters:
@@ -73,6 +91,12 @@ public protocol RemoteCollection: Sendable {
 
     /// Determines whether to send a change. This method checks whether another client has changed the item. If the
     /// response to an earlier attempt was lost, it also checks whether the service has applied that attempt.
+    ///
+    /// Compare the whole content: if the service cuts off long values, request the rest. To find the item of an earlier
+    /// attempt by its date, use ``Change/sentAfter``, which does not depend on the clock of this machine.
+    ///
+    /// If this method throws an error, the change keeps its state, and AccountKit continues with the changes of other
+    /// items.
     ///
     /// - Parameters:
     ///   - change: The change.
@@ -106,6 +130,24 @@ extension RemoteCollection {
     /// The default is `false`: the service assigns IDs and supports no idempotency keys.
     public var isCreateIdempotent: Bool { false }
 
+    /// The default is ``RemoteAnswer/init(json:_:to:)``, for a service that sends JSON.
+    public func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
+        RemoteAnswer(json: head, body, to: change)
+    }
+
+    /// Fetches an item with all its data.
+    ///
+    /// - Returns: The item, or `nil` if the service answers that there is no such item.
+    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal.
+    public func item(_ id: String, fetching fetch: RemoteTransport) async throws -> RemoteItem? {
+        let (head, body) = try await fetch(request(forItem: id), nil)
+        return switch answer(head, body, to: nil) {
+        case .done where head.status == .ok: try item(head, body)
+        case .gone: nil
+        default: throw RemoteFailure(head, body)
+        }
+    }
+
     /// Combines two changes. By default, the creation and the deletion of an item cancel each other out, and all other
     /// changes stay separate.
     public func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
@@ -125,11 +167,8 @@ extension RemoteCollection {
         guard wasSent else { return .pending }
         if change.kind == .create { return isCreateIdempotent ? .pending : .unknown }
         guard change.kind == .update else { return .pending }
-        let (head, body) = try await fetch(request(forItem: change.object), nil)
         // If the item was deleted, the service will reject the change.
-        if head.status == .notFound || head.status == .gone { return .pending }
-        guard head.status == .ok else { throw RemoteFailure(head, body) }
-        let found = try item(head, body)
+        guard let found = try await item(change.object, fetching: fetch) else { return .pending }
         guard let changed = try item(found.json, with: change) else { return .pending }
         return try Self.content(of: changed) == Self.content(of: found.json) ? .done(found) : .pending
     }
@@ -150,7 +189,7 @@ extension RemoteCollection {
 public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
-/// An unexpected response, whose status determines its meaning.
+/// An unexpected response. ``RemoteCollection/answer(_:_:to:)`` determines its meaning.
 public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
     /// The status and header fields.
     public let head: HTTPResponse

@@ -139,7 +139,9 @@ extension OfflineCollection {
     }
 
     private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
-        guard head.status == .ok else { throw AccountError(status: head, body) }
+        guard head.status == .ok else {
+            throw AccountError(status: head, body, remote.answer(head, body, to: nil))
+        }
         return try remote.page(head, body)
     }
 
@@ -334,8 +336,9 @@ extension OfflineCollection {
             guard !id.hasPrefix(Change.localPrefix) else { return }
             let (head, body) = try await transport(remote.request(forItem: id), nil)
             try await checkIsCurrent()
-            if head.status == .notFound || head.status == .gone { try await lists.removeItem(id) }
-            guard head.status == .ok else { throw AccountError(status: head, body) }
+            let answer = remote.answer(head, body, to: nil)
+            if answer == .gone { try await lists.removeItem(id) }
+            guard answer == .done, head.status == .ok else { throw AccountError(status: head, body, answer) }
             try await lists.storeDetail(try remote.item(head, body), at: clock.now)
         }
     }
@@ -378,8 +381,9 @@ extension OfflineCollection {
 }
 
 extension AccountError {
-    init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
-        self.init(ResponseOutcome(of: .update, head, body, at: Date()), status: head.status.code)
+    init(status head: HTTPTypes.HTTPResponse, _ body: Data, _ answer: RemoteAnswer) {
+        self.init(
+            ResponseOutcome(of: .update, head, body, answer: answer, at: Date()), status: head.status.code)
     }
 }
 #endif
