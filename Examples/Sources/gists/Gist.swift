@@ -8,6 +8,13 @@ struct Gist: Codable, Sendable {
         var content: String?
         /// Whether `content` is only the beginning of the file.
         var truncated: Bool?
+        /// The address of the whole text.
+        var rawURL: String?
+
+        enum CodingKeys: String, CodingKey {
+            case filename, size, content, truncated
+            case rawURL = "raw_url"
+        }
     }
 
     var id: String
@@ -24,11 +31,20 @@ struct Gist: Codable, Sendable {
         case updatedAt = "updated_at"
     }
 
-    /// Whether the gist already matches an edit: the same description, if the edit has one, and the same files.
-    func has(_ edit: GistEdit) -> Bool {
-        guard edit.description == nil || edit.description ?? "" == description ?? "" else { return false }
-        return edit.files.allSatisfy { name, file in files[name]?.content == file.content }
+    func hasDescription(of edit: GistEdit) -> Bool {
+        edit.description == nil || edit.description ?? "" == description ?? ""
     }
+
+    /// Whether a gist in a list, which has no texts, may be the gist that an edit creates.
+    func mayHave(_ edit: GistEdit) -> Bool {
+        description ?? "" == edit.description ?? "" && Set(files.keys) == Set(edit.files.keys)
+            && edit.files.allSatisfy { name, file in
+                files[name]?.size ?? file.content.utf8.count == file.content.utf8.count
+            }
+    }
+
+    /// Whether the gist was created after a date, by the clock of the service. `true` if its date cannot be read.
+    func isCreated(after date: Date) -> Bool { (try? Date(createdAt, strategy: .iso8601)).map { $0 >= date } ?? true }
 
     mutating func apply(_ edit: GistEdit) {
         description = edit.description ?? description

@@ -82,7 +82,10 @@ import Terminal
     /// Whether the service is reachable now.
     static func connectivity() async throws -> Connectivity {
         let (api, transport) = try await transport(of: try store())
-        return await ConnectivityMonitor(transport, probe: api.request(for: "mine", at: nil)).check()
+        let monitor = ConnectivityMonitor(transport, probe: api.request(for: "mine", at: nil)) { head, body in
+            api.answer(head, body, to: nil) != .foreign
+        }
+        return await monitor.check()
     }
 
     /// Runs a closure with the gists of the signed-in user.

@@ -51,7 +51,44 @@ struct GistsAPI: RemoteCollection {
     /// A gist that is missing from `mine` was deleted. A gist that is missing from `starred` may still exist.
     func isGone(whenMissingFrom list: String) -> Bool { list == "mine" }
 
-    func request(forItem id: String) -> HTTPRequest { request(.get, "/gists/" + id) }
+    func request(forItem id: String) -> HTTPRequest { request(.get, path(of: id)) }
+
+    /// The path of a gist. The user may have mistyped the ID.
+    private func path(of id: String) -> String {
+        "/gists/" + (id.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? id)
+    }
+
+    // MARK: Recognizing responses
+
+    /// GitHub's form: the status that its documentation names for a request, with a gist or a list in JSON, or without a
+    /// body. All its responses have a field such as `X-GitHub-Request-Id`, and its errors name the documentation.
+    func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
+        let isMarked = head.headerFields.contains { $0.name.canonicalName.hasPrefix("x-github-") }
+        let json = body.isEmpty ? nil : try? JSONSerialization.jsonObject(with: body)
+        let object = json as? [String: Any]
+        switch (change, head.status.code) {
+        case (nil, 200): return object?["id"] is String || json is [[String: Any]] ? .done : .foreign
+        case (.create?, 201), (.update?, 200): return object?["id"] is String ? .done : .foreign
+        case (.create?, 204), (.update?, 204): return .foreign
+        case (.some, 204): return body.isEmpty && isMarked ? .done : .foreign
+        case (_, 400...499):
+            guard let object, isMarked || object["documentation_url"] is String else { return .foreign }
+            // GitHub also responds with 404 if the token lacks a scope.
+            return [404, 410].contains(head.status.code) && !lacksScope(head) ? .gone : .refused
+        default: return .foreign
+        }
+    }
+
+    /// Whether the token has none of the scopes that the request needs ("Scopes for OAuth apps").
+    private func lacksScope(_ head: HTTPResponse) -> Bool {
+        let lists = ["X-Accepted-OAuth-Scopes", "X-OAuth-Scopes"].compactMap { name in
+            head.headerFields[HTTPField.Name(name)!].map { list in
+                Set(list.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+            }
+        }
+        guard lists.count == 2, !lists[0].isEmpty else { return false }
+        return lists[0].isDisjoint(with: lists[1])
+    }
 
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
         RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
@@ -63,7 +100,7 @@ struct GistsAPI: RemoteCollection {
     // MARK: Changing
 
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?) {
-        let path = "/gists/" + change.object
+        let path = path(of: change.object)
         return switch change.kind {
         case .create: (request(.post, "/gists"), change.body)
         case .update: (request(.patch, path), change.body)
@@ -120,16 +157,21 @@ struct GistsAPI: RemoteCollection {
     ) async throws -> ChangeStanding {
         switch change.kind {
         case .create where wasSent: return try await madeBefore(change, claimed, fetch)
+        case .create where change.sentAfter == nil:
+            // Learn the time of the service, which bounds the search for the gist if the response is lost.
+            let (head, body) = try await fetch(request(.get, "/gists?per_page=1"), nil)
+            if answer(head, body, to: nil) == .foreign { throw RemoteFailure(head, body) }
+            return .pending
         case .update, .delete:
             guard change.base != nil || wasSent else { return .pending }
-            let (head, body) = try await fetch(request(forItem: change.object), nil)
-            if head.status == .notFound {
+            guard let item = try await item(change.object, fetching: fetch) else {
                 return change.kind == .delete ? .done(nil) : .conflict("it was deleted at the service")
             }
-            guard head.status == .ok else { throw RemoteFailure(head, body) }
-            let gist = try JSONDecoder().decode(Gist.self, from: body)
-            if change.kind == .update, gist.has(try JSONDecoder().decode(GistEdit.self, from: change.body)) {
-                return .done(try item(head, body))
+            let gist = try JSONDecoder().decode(Gist.self, from: item.json)
+            if change.kind == .update,
+                try await has(gist, try JSONDecoder().decode(GistEdit.self, from: change.body), fetch)
+            {
+                return .done(item)
             }
             let isAsItWas = change.base == nil || gist.updatedAt == change.base
             return isAsItWas ? .pending : .conflict("it was changed at the service on \(gist.updatedAt)")
@@ -143,25 +185,49 @@ struct GistsAPI: RemoteCollection {
         _ change: Change, _ claimed: Set<String>, _ fetch: RemoteTransport
     ) async throws -> ChangeStanding {
         let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
-        // Search from a day earlier, since the clocks of the two machines may differ.
-        let since = (change.sentAt ?? change.madeAt).addingTimeInterval(-86_400).formatted(.iso8601)
-        var cursor: String? = "per_page=100&since=\(since)&page=1"
+        // Without a time of the service, search all gists, since the clock of this machine may be wrong. The servers of
+        // a service differ by a few seconds.
+        let since = change.sentAfter?.addingTimeInterval(-5)
+        var cursor: String? = "per_page=100&page=1" + (since.map { "&since=\($0.formatted(.iso8601))" } ?? "")
         while let query = cursor {
             let (head, body) = try await fetch(request(.get, "/gists?" + query), nil)
-            guard head.status == .ok else { throw RemoteFailure(head, body) }
+            guard head.status == .ok, answer(head, body, to: nil) == .done else { throw RemoteFailure(head, body) }
             let page = try page(head, body)
             for found in page.items where !claimed.contains(found.id) {
                 let gist = try JSONDecoder().decode(Gist.self, from: found.json)
-                guard Set(gist.files.keys) == Set(edit.files.keys), gist.description ?? "" == edit.description ?? "",
-                    gist.createdAt >= since
+                guard gist.mayHave(edit), gist.isPublic == edit.isPublic ?? false,
+                    since.map({ gist.isCreated(after: $0) }) ?? true,
+                    let whole = try await item(found.id, fetching: fetch),
+                    try await has(try JSONDecoder().decode(Gist.self, from: whole.json), edit, fetch)
                 else { continue }
-                let (head, body) = try await fetch(request(forItem: found.id), nil)
-                guard head.status == .ok else { throw RemoteFailure(head, body) }
-                if try JSONDecoder().decode(Gist.self, from: body).has(edit) { return .done(try item(head, body)) }
+                return .done(whole)
             }
             cursor = page.next
         }
         return .pending
+    }
+
+    /// Whether a gist has the files and the description of an edit. The API sends only the beginning of a long text, so
+    /// this method requests the whole text ("Get a gist").
+    private func has(_ gist: Gist, _ edit: GistEdit, _ fetch: RemoteTransport) async throws -> Bool {
+        guard gist.hasDescription(of: edit) else { return false }
+        for (name, wanted) in edit.files {
+            guard let file = gist.files[name] else { return false }
+            guard file.truncated == true || file.content == nil else {
+                if file.content != wanted.content { return false }
+                continue
+            }
+            guard file.size == wanted.content.utf8.count, wanted.content.hasPrefix(file.content ?? ""),
+                let address = file.rawURL.flatMap({ URLComponents(string: $0) })
+            else { return false }
+            var raw = request(.get, address.percentEncodedPath + (address.percentEncodedQuery.map { "?" + $0 } ?? ""))
+            (raw.scheme, raw.authority) = (address.scheme, address.authority)
+            raw.headerFields[.accept] = "*/*"
+            let (head, body) = try await fetch(raw, nil)
+            guard head.status == .ok else { throw RemoteFailure(head, body) }
+            if body != Data(wanted.content.utf8) { return false }
+        }
+        return true
     }
 
     private func request(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {
@@ -177,6 +243,10 @@ struct GistsAPI: RemoteCollection {
     struct NotAGist: Error, CustomStringConvertible {
         let description = "the response is not a list of gists; a captive portal?"
     }
+}
+
+extension URLComponents {
+    fileprivate var authority: String? { host.map { $0 + (port.map { ":\($0)" } ?? "") } }
 }
 
 extension HTTPField.Name {

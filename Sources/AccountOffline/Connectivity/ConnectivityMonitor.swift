@@ -94,9 +94,11 @@ public final class ConnectivityMonitor: Sendable {
     private func problem(
         _ response: (head: HTTPResponse, body: Data), to request: HTTPRequest
     ) -> Connectivity.Problem? {
+        // A response to a conditional request has no content to recognize.
         let isForeign =
-            isFromService.map { !$0(response.head, response.body) }
-            ?? Connectivity.Problem.isForeign(response.head, response.body, to: request)
+            response.head.status != .notModified
+            && (isFromService.map { !$0(response.head, response.body) }
+                ?? Connectivity.Problem.isForeign(response.head, response.body, to: request))
         return Connectivity.Problem(response.head, isForeign: isForeign)
     }
 

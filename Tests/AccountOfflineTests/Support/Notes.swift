@@ -101,18 +101,16 @@ struct Notes: RemoteCollection {
                 guard head.status == .ok else { throw RemoteFailure(head, body) }
                 let page = try page(head, body)
                 for item in page.items where !claimed.contains(item.id) {
-                    if try note(item.json).text == text(change) { return .done(item) }
+                    let note = try note(item.json)
+                    if try note.text == text(change), note.isCreated(after: change.sentAfter) { return .done(item) }
                 }
                 cursor = page.next
             }
             return .pending
         }
-        let (head, body) = try await fetch(request(forItem: change.object), nil)
-        if head.status == .notFound {
+        guard let item = try await item(change.object, fetching: fetch) else {
             return change.kind == .delete ? .done(nil) : .conflict("another client has removed it")
         }
-        guard head.status == .ok else { throw RemoteFailure(head, body) }
-        let item = try item(head, body)
         let note = try note(item.json)
         switch change.kind {
         case .update:
@@ -131,6 +129,13 @@ struct Notes: RemoteCollection {
     private func get(_ path: String) -> HTTPRequest { head(.get, path) }
     private func head(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {
         HTTPRequest(method: method, scheme: "https", authority: "notes.example.com", path: path)
+    }
+}
+
+extension ServiceNote {
+    fileprivate func isCreated(after date: Date?) -> Bool {
+        guard let createdAt, let date else { return true }
+        return createdAt >= date.timeIntervalSince1970.rounded(.down)
     }
 }
 
