@@ -25,11 +25,11 @@ extension Gists {
         if json {
             try Output.print(json: ["pending": left.map(PendingDocument.init)])
         } else if let made = changes.first(where: { $0.kind == .create }) {
-            try Output.print(try await gists.currentID(of: made.object))
+            try Output.print(try await gists.currentID(of: made.object).shown)
         }
         guard let first = left.first else { return }
         if first.state.needsDecision {
-            Output.say("\(first.line)\nDecide with `gists resolve \(first.id) --mine`, `--theirs` or `--discard`.")
+            Output.say("\(first.line)\n\(first.advice)")
             throw ExitCode(65)
         }
         Output.say(

@@ -139,7 +139,7 @@ extension Gists {
                         throw problem
                             ?? AccountError(.serviceUnavailable, "its text is not stored here: show it once online")
                     }
-                    try Output.write(text)
+                    try Output.write(content: text)
                 } else {
                     for name in gist.files.keys.sorted() { try Output.print(name.shown) }
                 }
