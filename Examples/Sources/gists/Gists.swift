@@ -57,7 +57,8 @@ import Terminal
         }
         let isGitHub = account.issuer == KnownService.github.issuer
         let variable = ProcessInfo.processInfo.environment["GISTS_API"]
-        guard let text = variable ?? (isGitHub ? "https://api.github.com" : nil) else {
+        guard let text = variable.flatMap({ $0.isEmpty ? nil : $0 }) ?? (isGitHub ? "https://api.github.com" : nil)
+        else {
             throw AccountError(
                 .misconfigured,
                 "the address of the API of \(account.issuer ?? "this service") is unknown: set GISTS_API to it, such as "
