@@ -62,7 +62,8 @@ extension Gists {
     }
 
     private static func text(_ data: Data, of name: String) throws(AccountError) -> String {
-        guard let text = String(data: data, encoding: .utf8) else {
+        // Foundation's initializer would drop a byte order mark.
+        guard let text = String(validating: data, as: UTF8.self) else {
             throw AccountError(.invalidArgument, "\(name.shown) is not UTF-8 text, and a gist can contain only text")
         }
         guard !text.isEmpty else {
