@@ -3,7 +3,7 @@ import Foundation
 
 /// An item in a file that another program may have written. The names of photos are ignored, because the photos are
 /// not in the file.
-public struct ImportedItem: Codable, Sendable {
+package struct ImportedItem: Codable, Sendable {
     let id: String?
     let name: String
     let serial: String?
@@ -19,7 +19,7 @@ public struct ImportedItem: Codable, Sendable {
         (self.createdAt, self.others) = (createdAt, others)
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Item.CodingKeys.self)
         self.init(
             id: try container.decodeIfPresent(String.self, forKey: .id),
@@ -30,7 +30,7 @@ public struct ImportedItem: Codable, Sendable {
             others: try OtherKeys(in: decoder, besides: Item.CodingKeys.self))
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Item.CodingKeys.self)
         try container.encodeIfPresent(id, forKey: .id)
         try container.encode(name, forKey: .name)

@@ -1,24 +1,24 @@
-public import AccountDocuments
-public import AccountKit
-public import Foundation
+package import AccountDocuments
+package import AccountKit
+package import Foundation
 import Terminal
 
 /// An item in `Items.plist`.
-public struct Item: Codable, Sendable, Hashable {
-    public var id: String
-    public var name: String
-    public var serial: String?
-    public var value: Int?
-    public var createdAt: Date
+package struct Item: Codable, Sendable, Hashable {
+    package var id: String
+    package var name: String
+    package var serial: String?
+    package var value: Int?
+    package var createdAt: Date
     /// The id of the photo's file.
-    public var photo: String?
+    package var photo: String?
     /// The members that another program has added.
     let others: OtherKeys
 
     enum CodingKeys: CodingKey, CaseIterable { case id, name, serial, value, createdAt, photo }
 
     /// - Throws: `invalidArgument` if a value cannot be stored.
-    public init(
+    package init(
         id: String, name: String, serial: String?, value: Int?, createdAt: Date = .now, others: OtherKeys = OtherKeys()
     ) throws(AccountError) {
         self.id = id
@@ -30,7 +30,7 @@ public struct Item: Codable, Sendable, Hashable {
         try Self.check(name: name, serial: serial, value: value)
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         id = try container.decode(String.self, forKey: .id)
         name = try container.decode(String.self, forKey: .name)
@@ -41,7 +41,7 @@ public struct Item: Codable, Sendable, Hashable {
         others = try OtherKeys(in: decoder, besides: CodingKeys.self)
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)
         try container.encode(name, forKey: .name)
@@ -55,7 +55,7 @@ public struct Item: Codable, Sendable, Hashable {
     /// Changes the item. Values that are not changed stay, even if another program wrote values that ``init`` refuses.
     ///
     /// - Throws: `invalidArgument` if a new value cannot be stored.
-    public mutating func change(
+    package mutating func change(
         name: String? = nil, serial: String?? = .none, value: Int?? = .none
     ) throws(AccountError) {
         try Self.check(name: name, serial: serial ?? nil, value: value ?? nil)

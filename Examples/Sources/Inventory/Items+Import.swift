@@ -1,14 +1,14 @@
-public import AccountKit
+package import AccountKit
 import AccountDocuments
 import Foundation
 
 /// What an import did with the items of a file.
-public struct ImportReport: Sendable, Hashable {
-    public var added = 0
+package struct ImportReport: Sendable, Hashable {
+    package var added = 0
     /// The items that existed already, and were not changed.
-    public var known = 0
+    package var known = 0
     /// The added items whose ID belongs to another item of the same file.
-    public var renamed = 0
+    package var renamed = 0
 }
 
 extension RangeReplaceableCollection where Element == Item {
@@ -28,7 +28,7 @@ extension RangeReplaceableCollection where Element == Item {
     ///   - imported: The items of the file.
     ///   - file: The name of the file, for messages.
     /// - Throws: `damaged` if an item of the file cannot be stored. In this case, nothing is added.
-    public mutating func add(_ imported: [ImportedItem], from file: String) throws(AccountError) -> ImportReport {
+    package mutating func add(_ imported: [ImportedItem], from file: String) throws(AccountError) -> ImportReport {
         var report = ImportReport()
         var ids: Set<String> = []
         var contents: Set<ItemContent> = []

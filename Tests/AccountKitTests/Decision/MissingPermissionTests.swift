@@ -37,7 +37,7 @@ struct MissingPermissionTests {
     @Test(arguments: [
         ResponseOutcome.Answer.missing, .refused,
     ])
-    func `Refuses a change for a missing scope, and does not treat the item as gone`(answer: ResponseOutcome.Answer) {
+    func `Refuses a change for a missing scope instead of dropping the item`(answer: ResponseOutcome.Answer) {
         let fields = ["x-accepted-oauth-scopes": ["gist"], "x-oauth-scopes": ["read:user"]]
         let outcome = ResponseOutcome(
             status: 404, body: Data(#"{"message":"Not Found"}"#.utf8), answer: answer, at: Date(),
