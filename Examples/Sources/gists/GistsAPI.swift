@@ -204,18 +204,19 @@ struct GistsAPI: RemoteCollection {
         for (name, wanted) in edit.files {
             guard let file = gist.files[name] else { return false }
             guard file.truncated == true || file.content == nil else {
-                // Strings with the same meaning, such as é with one or two characters, are equal, but their bytes differ.
-                if file.content.map({ Data($0.utf8) }) != Data(wanted.content.utf8) { return false }
+                // Compare bytes: equal strings may differ in their normal form.
+                guard file.content?.utf8.elementsEqual(wanted.content.utf8) == true else { return false }
                 continue
             }
-            guard file.size == wanted.content.utf8.count, wanted.content.hasPrefix(file.content ?? ""),
+            guard file.size == wanted.content.utf8.count, wanted.content.utf8.starts(with: (file.content ?? "").utf8),
                 let address = file.rawURL.flatMap({ URLComponents(string: $0) })
             else { return false }
             var raw = request(.get, address.percentEncodedPath + (address.percentEncodedQuery.map { "?" + $0 } ?? ""))
             (raw.scheme, raw.authority) = (address.scheme, address.authority)
             raw.headerFields[.accept] = "*/*"
             let (head, body) = try await fetch(raw, nil)
-            guard head.status == .ok else { throw RemoteFailure(head, body) }
+            // A text of another length does not come from the service.
+            guard head.status == .ok, body.count == file.size else { throw RemoteFailure(head, body) }
             if body != Data(wanted.content.utf8) { return false }
         }
         return true

@@ -141,9 +141,10 @@ final class OutboxDatabase: Sendable {
         try await database.read { database -> (until: Date, reason: String)? in
             guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
             let pause = try self.pause(row)
-            // After the clock was set back, the end is unknown. If it has not come yet, the service says so again.
-            guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400, pause.storedAt ?? date <= date
-            else { return nil }
+            // After the clock was set back, the end is unknown. If it has not come yet, the service says so again. A
+            // stored date is less precise.
+            let age = pause.storedAt.map { date.timeIntervalSince($0) } ?? 0
+            guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400, age > -0.5 else { return nil }
             return (pause.until, pause.reason)
         }
     }

@@ -139,10 +139,13 @@ extension OfflineCollection {
     }
 
     private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
-        guard head.status == .ok else {
-            throw AccountError(status: head, body, remote.answer(head, body, to: nil))
+        guard head.status == .ok else { throw AccountError(status: head, body, remote.answer(head, body, to: nil)) }
+        do {
+            return try remote.page(head, body)
+        } catch {
+            let answer = remote.answer(head, body, to: nil)
+            throw answer == .foreign ? AccountError(status: head, body, answer) : error
         }
-        return try remote.page(head, body)
     }
 
     /// Requests the page after the stored pages.

@@ -28,6 +28,10 @@ actor NoteService {
         case portal
         /// A proxy's own 404, as a text.
         case proxy
+        /// The client does not accept the length of the response.
+        case tooLong
+        /// The client cannot send the request.
+        case malformed
     }
 
     let pageSize: Int
@@ -104,6 +108,8 @@ actor NoteService {
             )
         case .proxy:
             return (HTTPResponse(status: .notFound, headerFields: [.contentType: "text/plain"]), Data("no route".utf8))
+        case .tooLong: throw AccountError(.requestFailed, "the response is longer than 16777216 bytes")
+        case .malformed: throw AccountError(.invalidArgument, "the URL of the request is not a URL")
         case nil: break
         }
         var response = try respond(request, body)
