@@ -17,29 +17,48 @@ struct HelperToken {
     let expiresAt: Date?
 }
 
+/// A program that asks again if its server refuses the token, and does not say so.
+struct AskingProgram {
+    /// The server for which it asks.
+    var place: String
+
+    /// Whether it keeps a token until the expiry, so that it asks earlier only after a refusal.
+    var keepsTokens = false
+
+    /// Sends the token to the server, which renews a refused token. `nil` if AccountKit cannot send the program's requests.
+    var check: (@Sendable () async -> Void)?
+}
+
 extension CommandContext {
     /// Returns the token of the session, refreshing it first if needed. A token from the environment replaces the
     /// archive only for the current session, because the token is for one service.
     ///
     /// - Parameters:
     ///   - rule: The rule that allows the token; `nil` if the user chose the session for any server.
-    ///   - place: The server for which a program asks that asks again if the server refuses the token, and does not say
-    ///     so; `nil` for other programs.
-    func helperToken(for rule: Rule?, at place: String? = nil) async throws -> HelperToken {
+    ///   - program: The program, if it asks again after a refusal; `nil` for other programs.
+    func helperToken(for rule: Rule?, of program: AskingProgram? = nil) async throws -> HelperToken {
         if let token = App.environmentToken, try App.chosenSession(nil, preferences) == session {
             return HelperToken(token: try token.fitForHeader(), username: nil, expiresAt: nil)
         }
-        guard App.environmentToken == nil else { return try await archived(archive, rule, place) }
-        return try await archived(store, rule, place)
+        guard App.environmentToken == nil else { return try await archived(archive, rule, program) }
+        return try await archived(store, rule, program)
     }
 
-    private func archived(_ store: AccountStore, _ rule: Rule?, _ place: String?) async throws -> HelperToken {
+    private func archived(
+        _ store: AccountStore, _ rule: Rule?, _ program: AskingProgram?
+    ) async throws -> HelperToken {
         var stored = try await signedInAccount(in: store)
         try rule?.checkSignIn(of: stored, hint)
         try stored.credentials.checkIsBearer(hint)
-        if let place, await isAskedAgain(for: place, stored.credentials) {
-            try await distrust(stored.credentials.accessToken)
+        if let program, await isAskedAgain(for: program.place, stored.credentials) {
+            if stored.credentials.expiresAt == nil || program.keepsTokens {
+                try await distrustIfOld(stored.credentials)
+            } else {
+                await program.check?()
+            }
             stored = try await signedInAccount(in: store)
+            try rule?.checkSignIn(of: stored, hint)
+            try stored.credentials.checkIsBearer(hint)
         }
         let account = try await withUsableToken(stored, in: store)
         try rule?.checkSignIn(of: account, hint)
@@ -50,21 +69,27 @@ extension CommandContext {
             expiresAt: account.credentials.expiresAt)
     }
 
-    /// Returns whether a server has probably refused a token whose expiry is unknown, and records this request.
+    /// Returns whether the same program has got this token for the same server before, and records this request.
     private func isAskedAgain(for place: String, _ credentials: Credentials) async -> Bool {
-        guard credentials.expiresAt == nil, credentials.isRenewable else { return false }
+        guard credentials.isRenewable, !credentials.expires(within: .zero, of: SystemWallClock().now) else {
+            return false
+        }
         let request = HelperRequest(
             program: SystemCall.parentProcess, place: place, session: session.rawValue,
             issuedAt: credentials.issuedAt.timeIntervalSince1970)
         do {
-            let isRepeated = try await HelperRequests.note(request, in: container)
-            return isRepeated
-                && SystemWallClock().now.timeIntervalSince(credentials.issuedAt) >= HelperRequests.minimumAge
+            return try await HelperRequests.note(request, in: container)
         } catch {
             // The token may still be valid.
             logger?.debug("the request of a program cannot be recorded", metadata: ["error": "\(error)"])
             return false
         }
+    }
+
+    /// Renews a token that a server has probably refused.
+    private func distrustIfOld(_ credentials: Credentials) async throws {
+        guard SystemWallClock().now.timeIntervalSince(credentials.issuedAt) >= HelperRequests.minimumAge else { return }
+        try await distrust(credentials.accessToken)
     }
 
     func isCurrent(_ token: Secret) async -> Bool {

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request of a program for a token whose expiry is unknown.
+/// A request of a program for a token.
 struct HelperRequest: Codable, Equatable {
     /// The process that asks.
     var program: Int32
@@ -22,9 +22,10 @@ struct HelperRequest: Codable, Equatable {
 
 /// The last requests of programs, to recognize that a server has refused a token.
 ///
-/// Programs on client-go, such as kubectl, keep a token without a known expiry until the server answers with 401. Then the
-/// same process runs the helper again for the same server, and says nothing more. Without this record the helper would
-/// return the refused token again, and the session would never be renewed.
+/// Programs on client-go, such as kubectl, keep a token until it expires or the server answers with 401. Then the same
+/// process runs the helper again for the same server, and says nothing more. Without this record the helper would return the
+/// refused token again, and the session would not be renewed before its token expires. Other programs ask for each
+/// connection. For these, AccountKit sends the token to the server, and renews it after a 401 response.
 struct HelperRequests: Codable {
     /// The age in seconds from which a refused token is renewed. A server that refuses a newer token refuses it for another
     /// reason.

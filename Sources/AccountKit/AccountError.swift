@@ -1,3 +1,5 @@
+import AccountSupport
+
 /// An error of an account operation, with advice.
 ///
 /// Being signed out, being offline and an unclear response are not errors but states; see ``SessionState``. An error
@@ -114,7 +116,8 @@ extension AccountError: CustomStringConvertible {
         guard let cause, requestFailure == nil, accessRequirement == nil else { return message }
         // Name the file once.
         if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
-        return "\(message) (\(cause))"
+        // Texts for developers, such as those of a decoder, do not help the user.
+        return cause.reason.map { "\(message) (\($0))" } ?? message
     }
 }
 

@@ -127,7 +127,7 @@ struct ResponseOutcomeTests {
 
     @Test func `Includes the service's message in an outcome as one safe line`() {
         let body = "{\"message\":\"No\\nsuch \\u001b[31mthing\"}"
-        #expect(outcome(.update, 422, [:], body) == .refused("422: No such  [31mthing"))
+        #expect(outcome(.update, 422, [:], body) == .refused("422: No such [31mthing"))
         #expect(outcome(.update, 422, [:], #"{"message":"\#(String(repeating: "x", count: 500))"}"#).words.count < 220)
         #expect(outcome(.update, 422, [:], "[1]") == .refused("422"))
     }

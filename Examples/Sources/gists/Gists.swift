@@ -21,7 +21,7 @@ import Terminal
             service can be reached: by the same command, or by `gists sync`.
 
             The service is GitHub, unless another one was given to `account login`. In that case, set GISTS_API to the \
-            origin of its API.
+            address of its API, such as https://HOST/api/v3 for GitHub Enterprise Server.
 
             Exit codes: 0 done, or stored to be sent; 64 usage; 65 you must resolve a change; 69 the network was \
             needed, or the output is incomplete; 74 input or output error; 75 busy; 77 sign in first.
@@ -57,14 +57,17 @@ import Terminal
         }
         let isGitHub = account.issuer == KnownService.github.issuer
         let variable = ProcessInfo.processInfo.environment["GISTS_API"]
-        guard let origin = variable ?? (isGitHub ? "https://api.github.com" : nil) else {
+        guard let text = variable.flatMap({ $0.isEmpty ? nil : $0 }) ?? (isGitHub ? "https://api.github.com" : nil)
+        else {
             throw AccountError(
                 .misconfigured,
-                "the address of the API of \(account.issuer ?? "this service") is unknown: set GISTS_API to its origin")
+                "the address of the API of \(account.issuer ?? "this service") is unknown: set GISTS_API to it, such as "
+                    + "https://HOST/api/v3 for GitHub Enterprise Server")
         }
+        let address = try APIAddress(text)
         let service = AccountService(issuer: account.issuer, clientID: account.credentials.clientID)
         let client = try AuthenticatedClient(
-            origin: origin, store: store, authority: try authority(with: AuthorityOptions(service: service)))
+            origin: address.origin, store: store, authority: try authority(with: AuthorityOptions(service: service)))
         return (
             GistsAPI(pause: isGitHub ? .seconds(1) : .zero),
             { request, body in
@@ -74,6 +77,8 @@ import Terminal
                     let response = try await client.get(link: link, headerFields: request.headerFields)
                     return (response.head, response.body)
                 }
+                var request = request
+                request.path = address.path + (request.path ?? "")
                 let response = try await client.send(request, body: body)
                 return (response.head, response.body)
             }

@@ -65,21 +65,10 @@ struct GistsAPI: RemoteCollection {
         case (.some, 204): return body.isEmpty && isMarked ? .done : .foreign
         case (_, 400...499):
             guard let object, isMarked || object["documentation_url"] is String else { return .foreign }
-            // GitHub also responds with 404 if the token lacks a scope.
-            return [404, 410].contains(head.status.code) && !lacksScope(head) ? .gone : .refused
+            // GitHub also responds with 404 if the token lacks a scope, and then names the scope.
+            return RemoteAnswer(json: head, body, to: change)
         default: return .foreign
         }
-    }
-
-    /// Whether the token has none of the scopes that the request needs ("Scopes for OAuth apps").
-    private func lacksScope(_ head: HTTPResponse) -> Bool {
-        let lists = ["X-Accepted-OAuth-Scopes", "X-OAuth-Scopes"].compactMap { name in
-            head.headerFields[HTTPField.Name(name)!].map { list in
-                Set(list.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
-            }
-        }
-        guard lists.count == 2, !lists[0].isEmpty else { return false }
-        return lists[0].isDisjoint(with: lists[1])
     }
 
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
@@ -146,16 +135,14 @@ struct GistsAPI: RemoteCollection {
         switch change.kind {
         case .create:
             let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
-            let date = change.madeAt.formatted(.iso8601)
-            var gist = Gist(
-                id: change.object, description: nil, isPublic: edit.isPublic ?? false, files: [:], createdAt: date,
-                updatedAt: date)
+            var gist = Gist(of: change, edit)
             gist.apply(edit)
             return try JSONEncoder().encode(gist)
         case .update:
-            guard let item else { return nil }
-            var gist = try JSONDecoder().decode(Gist.self, from: item)
-            gist.apply(try JSONDecoder().decode(GistEdit.self, from: change.body))
+            let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
+            // If the gist was deleted at the service, show what the user has written.
+            var gist = try item.map { try JSONDecoder().decode(Gist.self, from: $0) } ?? Gist(of: change, edit)
+            gist.apply(edit)
             return try JSONEncoder().encode(gist)
         case .delete: return nil
         default: return item
@@ -184,6 +171,9 @@ struct GistsAPI: RemoteCollection {
 
     // MARK: Checking first
 
+    /// The conflict of a change whose gist no longer exists.
+    static let deletion = "it was deleted at the service"
+
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
@@ -197,7 +187,7 @@ struct GistsAPI: RemoteCollection {
         case .update, .delete:
             guard change.base != nil || wasSent else { return .pending }
             guard let item = try await item(change.object, fetching: fetch) else {
-                return change.kind == .delete ? .done(nil) : .conflict("it was deleted at the service")
+                return change.kind == .delete ? .done(nil) : .conflict(Self.deletion)
             }
             let gist = try JSONDecoder().decode(Gist.self, from: item.json)
             if change.kind == .update,
@@ -271,6 +261,16 @@ struct GistsAPI: RemoteCollection {
                 .accept: "application/vnd.github+json", .userAgent: "gists", .contentType: "application/json",
                 HTTPField.Name("X-GitHub-Api-Version")!: "2022-11-28",
             ])
+    }
+}
+
+extension Gist {
+    /// The gist without files that a change creates.
+    fileprivate init(of change: Change, _ edit: GistEdit) {
+        let date = change.madeAt.formatted(.iso8601)
+        self.init(
+            id: change.object, description: nil, isPublic: edit.isPublic ?? false, files: [:], createdAt: date,
+            updatedAt: date)
     }
 }
 

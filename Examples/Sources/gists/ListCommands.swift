@@ -180,7 +180,7 @@ extension Gists {
                 throw problem
                     ?? AccountError(.serviceUnavailable, "its text is not stored here: show it once online")
             }
-            try Output.write(text)
+            try Output.write(content: text)
             guard let part = file.part else { return true }
             sayIncomplete(name, part)
             return false

@@ -94,6 +94,9 @@ extension ExampleServer {
         return try Self.decode(try await control(.POST, "gists", body))
     }
 
+    /// Deletes a gist, as another program would.
+    func deleteGist(_ id: String) async throws { _ = try await control(.DELETE, "gists/" + id) }
+
     /// Changes a gist, as another program would. The gist's new date is always later than the old date.
     ///
     /// - Parameters:

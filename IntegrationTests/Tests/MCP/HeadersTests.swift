@@ -5,6 +5,20 @@ import Testing
 /// `account headers`: header fields for other programs. `RuleURLTests` has the table of URLs that must not get a token.
 @Suite(.queued)
 struct HeadersTests {
+    @Test func `Renews a token that the server has forgotten when asked again`() async throws {
+        try await SignedInUser.run { user in
+            #expect(try await user.account("rule", "add", user.server.issuer, "--session", "default").exitCode == 0)
+            let url = user.server.issuer + "/oauth/userinfo"
+            let first = try await user.account("headers", url).output
+            #expect(try await user.account("headers", url).output == first)
+            try await user.server.expireTokens()
+            let renewed = try await user.account("headers", url)
+            #expect(renewed.exitCode == 0 && renewed.output != first, "\(renewed)")
+            #expect(try await user.account("headers", url).output == renewed.output)
+            #expect(try await user.server.log()["rotations"] == 1)
+        }
+    }
+
     @Test func `Prints the header fields of a URL with a rule, or the command to run`() async throws {
         try await SignedInUser.run { user in
             let url = user.server.issuer + "/oauth/userinfo?x=1"

@@ -191,11 +191,25 @@ struct FailedRefreshTests {
         }
     }
 
-    @Test func `status reports a refresh whose response was lost`() async throws {
+    @Test func `Stores the tokens in a truncated response`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             try await user.server.setFaults(
                 Fault(path: "/oauth/token", disconnect: .truncated, afterHandler: true, times: 1))
+            for _ in 1...2 {
+                let after = try await user.account("whoami", "--verify")
+                #expect(after.exitCode == 0 && after.errors == "", "\(after)")
+            }
+            let log = try await user.server.log()
+            #expect(log["rotations"] == 1 && log["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `status reports a refresh whose response was lost`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            try await user.server.setFaults(
+                Fault(path: "/oauth/token", disconnect: .garbled, afterHandler: true, times: 1))
             let lost = try await user.account("whoami", "--max-age", "0", "--json")
             #expect(lost.exitCode == 0)
             #expect(try lost.document().reason == "offline")

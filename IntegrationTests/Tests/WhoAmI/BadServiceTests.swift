@@ -64,7 +64,7 @@ struct BadServiceTests {
             let before = try user.container.files()
             let login = ["login", "--username", "bob", "--password-stdin"]
             for (member, value, word) in [
-                ("access_token", "a\r\nX: y", "characters"), ("token_type", "\u{1b}[2J", "unsupported type"),
+                ("access_token", "a\r\nX: y", "characters"), ("token_type", "\u{1b}[2J Hawk", "unsupported type"),
             ] {
                 try await user.server.alter(.token, setting: [member: .text(value)])
                 let outcome = try await user.account.run(login, input: ExampleServer.bobPassword + "\n")

@@ -89,7 +89,9 @@ extension AuthenticatedClient {
                 throw AccountError(requirement, at: origin, in: store.session)
             }
             // Read only the body of a 401 response: other bodies may be endless.
-            guard head.status == .unauthorized else { return ((head, body), nil) }
+            guard head.status == .unauthorized else {
+                return ((head, body), self.refusal(in: bare, of: account.credentials))
+            }
             let (bytes, again) = try await read(body)
             let response = ServiceResponse(head: head, body: WipedBytes(bytes), receivedAt: Date())
             return ((head, again), self.refusal(in: response, of: account.credentials))

@@ -18,8 +18,9 @@ public import Foundation
 ///
 /// Each request contains the access token, which the client refreshes before it expires. If the API refuses the token
 /// with a 401 response of any form, the client refreshes the token once and sends the request again: many APIs do not
-/// report `error="invalid_token"` (RFC 6750, section 3.1), for example after a restart. If the API refuses the new token
-/// too, the client returns the response, and refreshes no token for this API for a minute. Parallel requests share one
+/// report `error="invalid_token"` (RFC 6750, section 3.1), for example after a restart. A 400 or 403 response with this
+/// error counts too. If the API refuses the new token too, the client returns the response, and does not refresh that
+/// token for a minute. Parallel requests share one
 /// refresh. The client sends the token only to this origin and follows no redirects. If another user signs in during a
 /// request, the client does not send that request with the new user's token.
 ///
@@ -359,11 +360,13 @@ public struct AuthenticatedClient: Sendable {
         }
     }
 
-    /// Returns the failure in a response that refuses the token (401); `nil` for any other response.
+    /// Returns the failure in a response that refuses the token: a 401, or a 400 or 403 that calls the token invalid. Returns
+    /// `nil` for any other response.
     func refusal(in response: ServiceResponse, of credentials: Credentials) -> AuthorityError? {
+        let parser = ResponseParser(.userInfo, quirks: quirks, isProved: credentials.requiresProof)
+        if parser.namesInvalidToken(response) { return .bearerChallenge(error: "invalid_token") }
         do throws(AuthorityError) {
-            try ResponseParser(.userInfo, quirks: quirks, isProved: credentials.requiresProof).acknowledgement(
-                in: response)
+            try parser.acknowledgement(in: response)
             return nil
         } catch {
             switch error {

@@ -111,12 +111,15 @@ public struct AuthorityClient: Sendable {
         message.headerFields = request.headerFields
         message.body = body
         message.secrets += secrets
-        let response = try await exchange(message, timeout: timeout ?? self.timeout)
+        let response = try await exchange(message, timeout: timeout ?? self.timeout).decompressed()
         try ResponseParser.checkAvailability(of: response, from: origin)
         guard response.isBodyWhole else {
             throw .unclear("the response from \(origin) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
         }
-        guard !response.isMarkup else { throw .intercepted("a web page instead of \(origin)") }
+        // The response may contain tokens, so its label does not matter if it is JSON.
+        guard !response.isMarkup || response.beginsLikeJSON else {
+            throw .intercepted("a web page instead of \(origin)")
+        }
         return APIResponse(response, from: origin, hiding: message.secrets)
     }
 

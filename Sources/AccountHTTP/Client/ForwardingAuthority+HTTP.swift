@@ -70,12 +70,17 @@ struct ForwardedBody: AsyncSequence, Sendable {
         self.collected = collected
     }
 
-    /// Reads the body of an error response, of which only the beginning matters.
+    /// Reads the body of an error response, of which only the beginning matters. If the connection breaks, the result is the
+    /// part that arrived, because the status is known.
     func collect() async throws -> [UInt8] {
         var bytes: [UInt8] = []
-        for try await piece in self {
-            bytes += piece
-            if bytes.count > ServiceResponse.bodyLimit { break }
+        do {
+            for try await piece in self {
+                bytes += piece
+                if bytes.count > ServiceResponse.bodyLimit { break }
+            }
+        } catch {
+            try Task.checkCancellation()
         }
         return bytes
     }

@@ -5,7 +5,8 @@ extension OAuthAuthority: AccountAuthority {
     /// Requests the user of the access token from the user info endpoint (OpenID Connect Core, section 5.3).
     ///
     /// If user info cannot identify the user of a token for an API, AccountKit asks the introspection endpoint, and then
-    /// sends a GET request with the token to that API. Each response except 401 confirms the session.
+    /// sends a GET request with the token to that API. Each response except 401 confirms the session, unless it may not come
+    /// from the API, such as 503 or a redirect to another server.
     ///
     /// - Returns: The user. All claims except `sub` are fields of the profile with the same names.
     /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account

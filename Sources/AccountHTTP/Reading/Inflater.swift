@@ -25,37 +25,68 @@ struct Inflater {
         self.limit = limit
     }
 
-    static func isGzip(_ body: WipedBytes) -> Bool { body.starts(with: [0x1F, 0x8B, 0x08] as [UInt8]) }
+    private static let gzipStart: [UInt8] = [0x1F, 0x8B, 0x08]
 
-    /// Decompresses a member of a gzip file (RFC 1952). Its length and checksum don't count, because the content is checked
-    /// when it is parsed.
+    static func isGzip(_ body: WipedBytes) -> Bool { body.starts(with: gzipStart) }
+
+    /// Decompresses a gzip file (RFC 1952) of one or more members. Lengths and checksums don't count, because the content is
+    /// checked when it is parsed. The result of a damaged file ends where the damage begins.
     static func gunzipped(_ body: WipedBytes, limit: Int) throws(Failure) -> WipedBytes {
-        guard isGzip(body), body.count > 10 else { throw .invalid }
-        let flags = body[3]
-        var index = 10
+        var inflater = Inflater(body, from: 0, limit: limit)
+        do throws(Failure) {
+            repeat {
+                try inflater.skipGzipHeader()
+                try inflater.inflate()
+                inflater.skipTrailer()
+            } while inflater.isAtGzip
+        } catch {
+            guard error == .invalid, !inflater.output.isEmpty else { throw error }
+        }
+        return inflater.output
+    }
+
+    static func isZlib(_ body: WipedBytes) -> Bool {
+        body.count > 2 && body[0] & 0x0F == 8 && (Int(body[0]) << 8 + Int(body[1])).isMultiple(of: 31)
+    }
+
+    /// Decompresses the coding `deflate`: the format of zlib (RFC 1950) or, from some servers, DEFLATE alone. The result of
+    /// damaged data in the format of zlib ends where the damage begins.
+    static func inflated(_ body: WipedBytes, limit: Int) throws(Failure) -> WipedBytes {
+        let isZlib = isZlib(body)
+        var inflater = Inflater(body, from: isZlib ? 2 : 0, limit: limit)
+        do throws(Failure) {
+            try inflater.inflate()
+        } catch {
+            guard error == .invalid, isZlib, !inflater.output.isEmpty else { throw error }
+        }
+        return inflater.output
+    }
+
+    private var isAtGzip: Bool { input[index...].starts(with: Self.gzipStart) }
+
+    private mutating func skipGzipHeader() throws(Failure) {
+        guard isAtGzip, index + 10 < input.count else { throw .invalid }
+        let flags = input[index + 3]
+        index += 10
         if flags & 4 != 0 {
-            guard index + 2 <= body.count else { throw .invalid }
-            index += 2 + Int(body[index]) + Int(body[index + 1]) << 8
+            guard index + 2 <= input.count else { throw .invalid }
+            index += 2 + Int(input[index]) + Int(input[index + 1]) << 8
         }
         // The name of the file, and a comment.
         for flag in [8, 16] as [UInt8] where flags & flag != 0 {
-            while index < body.count, body[index] != 0 { index += 1 }
+            while index < input.count, input[index] != 0 { index += 1 }
             index += 1
         }
         if flags & 2 != 0 { index += 2 }
-        var inflater = Inflater(body, from: index, limit: limit)
-        return try inflater.inflated()
     }
 
-    /// Decompresses the coding `deflate`: the format of zlib (RFC 1950) or, from some servers, DEFLATE alone.
-    static func inflated(_ body: WipedBytes, limit: Int) throws(Failure) -> WipedBytes {
-        let isZlib =
-            body.count > 2 && body[0] & 0x0F == 8 && (Int(body[0]) << 8 + Int(body[1])).isMultiple(of: 31)
-        var inflater = Inflater(body, from: isZlib ? 2 : 0, limit: limit)
-        return try inflater.inflated()
+    /// Skips the rest of the last byte, the checksum and the length.
+    private mutating func skipTrailer() {
+        (bits, bitCount) = (0, 0)
+        index = min(index + 8, input.count)
     }
 
-    private mutating func inflated() throws(Failure) -> WipedBytes {
+    private mutating func inflate() throws(Failure) {
         var isLast = false
         while !isLast {
             isLast = try take(1) == 1
@@ -68,7 +99,6 @@ struct Inflater {
             default: throw .invalid
             }
         }
-        return output
     }
 
     /// Takes up to 16 bits, the lowest first.
@@ -93,8 +123,9 @@ struct Inflater {
     private mutating func copyStored() throws(Failure) {
         (bits, bitCount) = (0, 0)
         let count = try take(16)
-        guard try take(16) == count ^ 0xFFFF, index + count <= input.count else { throw .invalid }
+        guard try take(16) == count ^ 0xFFFF else { throw .invalid }
         for _ in 0..<count {
+            guard index < input.count else { throw .invalid }
             try put(input[index])
             index += 1
         }

@@ -22,29 +22,55 @@ struct ReadableResponse {
 
     private let names: Set<String>
 
+    /// The names with a meaning, by their ``plain(_:)`` form.
+    private let standardNames: [String: String]
+
+    /// Whether the rest of the body is missing, so that its last value may be a part.
+    private let isCut: Bool
+
     /// The number of objects, arrays and strings around the members that are searched.
     private static let depthLimit = 3
 
-    /// Reads a body. Returns `nil` if it contains no secret of these names.
-    init?(_ body: WipedBytes, secrets names: Set<String>) {
+    /// The number of objects beside each other that are searched.
+    private static let objectLimit = 32
+
+    private static let meaningful = [
+        "token_type", "scope", "expires_in", "expires_at", "expires_on", "expires", "expiry", "issued_token_type",
+        "error",
+    ]
+
+    /// Reads a body, or with `isCut` the beginning of one. Returns `nil` if it contains no secret of these names.
+    init?(_ body: WipedBytes, isCut: Bool = false, secrets names: Set<String>) {
         self.names = names
-        read(body, 0)
+        self.isCut = isCut
+        standardNames = Dictionary((names + Self.meaningful).map { (Self.plain($0), $0) }) { first, _ in first }
+        read(Self.utf8(body), 0)
         guard !secrets.isEmpty else { return nil }
+    }
+
+    /// Creates an empty reading of a part of the body.
+    private init(partOf other: ReadableResponse) {
+        (names, standardNames, isCut) = (other.names, other.standardNames, other.isCut)
     }
 
     private mutating func read(_ text: WipedBytes, _ depth: Int) {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let rest = text.starts(with: byteOrderMark) ? text.dropFirst(3) : text[...]
         let start = rest.firstIndex { !" \t\r\n".utf8.contains($0) } ?? text.endIndex
-        guard !Self.isPage(text[start...]) else { return }
-        // A text before the object is a warning of the server's program, or a guard against its use as a script.
-        if let brace = text[start...].firstIndex(of: UInt8(ascii: "{")) { readObject(text, at: brace, depth) }
-        if secrets.isEmpty, depth == 0, text[start...].first == UInt8(ascii: "\"") {
+        guard let first = text[start...].first, !Self.isPage(text[start...]) else { return }
+        // A text before the object is a warning of the server's program, a guard against its use as a script, or another
+        // object. It may contain braces.
+        var next = start
+        for _ in 0..<Self.objectLimit where secrets.isEmpty && !hasError {
+            guard let brace = text[next...].firstIndex(of: UInt8(ascii: "{")) else { break }
+            next = readObject(text, at: brace, depth)
+        }
+        if secrets.isEmpty, first == UInt8(ascii: "\"") {
             var member = WipedBytes(Array("{\"value\":".utf8))
             member.append(contentsOf: text[start...])
-            readObject(member, at: 0, depth + 1)
+            _ = readObject(member, at: 0, depth)
         }
-        if secrets.isEmpty, depth == 0, let first = text[start...].first, !"<{[\"".utf8.contains(first) {
+        if secrets.isEmpty, depth == 0, !"<{[\"".utf8.contains(first) {
             readForm(text[start...])
         }
     }
@@ -54,48 +80,101 @@ struct ReadableResponse {
         return start == "<!doctype" || start.hasPrefix("<html") || start.hasPrefix("<?xml")
     }
 
+    /// Returns a text in UTF-8. The zero bytes of its first two characters, which are ASCII, or a byte order mark show that a
+    /// text is in UTF-16 (RFC 4627, section 3).
+    private static func utf8(_ text: WipedBytes) -> WipedBytes {
+        guard text.count >= 2 else { return text }
+        let high: Int
+        switch (text[0], text[1]) {
+        case (0xFE, 0xFF), (0, 1...): high = 0
+        case (0xFF, 0xFE), (1..., 0): high = 1
+        default: return text
+        }
+        var result = WipedBytes(capacity: text.count)
+        let units = stride(from: 0, to: text.count - 1, by: 2).lazy
+            .map { UInt16(text[$0 + high]) << 8 | UInt16(text[$0 + 1 - high]) }
+        _ = transcode(units.makeIterator(), from: UTF16.self, to: UTF8.self, stoppingOnError: false) {
+            result.append($0)
+        }
+        return result
+    }
+
+    // MARK: Names and secrets
+
+    /// Returns a name without case and separators. Some services write `accessToken` or `Access-Token`.
+    private static func plain(_ name: String) -> String {
+        name.lowercased().filter { $0 != "_" && $0 != "-" }
+    }
+
+    private func standard(_ name: String) -> String { standardNames[Self.plain(name)] ?? name }
+
+    /// Notes a secret, unless it is already known. A refresh token is sent back exactly as it arrived, but spaces alone are
+    /// none, and neither is the name of no value in the language of the server.
+    private mutating func note(_ value: WipedBytes, as name: String) {
+        let trimmed = value.trimmed
+        let isMissing = trimmed.isEmpty || ["null", "undefined"].contains { trimmed.elementsEqual($0.utf8) }
+        guard secrets[name] == nil, !isMissing else { return }
+        secrets[name] = name == "refresh_token" ? Secret(bytes: value) : Secret(bytes: trimmed)
+    }
+
+    /// How much of the tokens is known.
+    private var rank: Int { secrets["access_token"] != nil ? 2 : secrets["refresh_token"] != nil ? 1 : 0 }
+
     // MARK: JSON
 
-    private mutating func readObject(_ text: WipedBytes, at index: Int, _ depth: Int) {
+    /// Reads an object. Returns the index after it or, if it is damaged, after its brace.
+    private mutating func readObject(_ text: WipedBytes, at index: Int, _ depth: Int) -> Int {
         var scanner = JSONMemberScanner(text)
-        let found = scanner.members(from: index).members
-        for member in found {
-            if names.contains(member.name) {
-                // Some services issue numbers. The digits are the secret, whatever their value is.
-                let value = member.number.map { WipedBytes(text[$0]) } ?? member.string.flatMap { scanner.unescaped($0) }
-                guard secrets[member.name] == nil, let value, value.count > 0 else { continue }
-                secrets[member.name] = Secret(bytes: value)
-                continue
-            }
-            if member.name == "error", member.string?.isEmpty != true,
-                !"nf".utf8.contains(text[member.value].first ?? 0)
-            {
-                hasError = true
-            }
-            if members[member.name] == nil {
-                members[member.name] = Self.value(text[member.value])
+        let (found, end) = scanner.members(from: index)
+        members = [:]
+        // The exact names come first.
+        for isExact in [true, false] {
+            for member in found {
+                let name = standard(member.name)
+                if (name == member.name) == isExact { note(member, as: name, text, scanner) }
             }
         }
         // An object around the tokens, as in `{"data": {…}}`. Beside an error, it could contain other tokens.
-        guard secrets.isEmpty, !hasError, depth < Self.depthLimit else { return }
-        for member in found where secrets.isEmpty {
-            guard let text = inner(of: member, text, scanner) else { continue }
-            var other = self
-            other.members = [:]
-            other.read(text, depth + 1)
-            if !other.secrets.isEmpty { self = other }
+        guard rank < 2, !hasError, depth < Self.depthLimit else { return end ?? index + 1 }
+        var best = self
+        for member in found where best.rank < 2 {
+            guard let inner = inner(of: member, text, scanner) else { continue }
+            var part = ReadableResponse(partOf: self)
+            part.read(inner, depth + 1)
+            if part.rank > best.rank || best.secrets.isEmpty && !part.secrets.isEmpty { best = part }
         }
+        (members, secrets) = (
+            best.members.merging(members) { part, _ in part }, best.secrets.merging(secrets) { part, _ in part }
+        )
+        return end ?? index + 1
+    }
+
+    private mutating func note(
+        _ member: JSONMemberScanner.Member, as name: String, _ text: WipedBytes, _ scanner: JSONMemberScanner
+    ) {
+        if names.contains(name) {
+            // Some services issue numbers. The digits are the secret, whatever their value is.
+            let value = member.number.map { WipedBytes(text[$0]) } ?? member.string.flatMap { scanner.unescaped($0) }
+            if let value { note(value, as: name) }
+            return
+        }
+        if name == "error", !Self.isNothing(text[member.value]) { hasError = true }
+        if members[name] == nil { members[name] = Self.value(text[member.value]) }
+    }
+
+    /// Returns whether the value of `error` means that there is none.
+    private static func isNothing(_ value: WipedBytes.SubSequence) -> Bool {
+        let value = value.trimmed
+        return ["null", "false", "0", "\"\"", "{}", "[]"].contains { value.elementsEqual($0.utf8) }
     }
 
     /// Returns the text of an object in a member, which may also be in an array or, as text, in a string.
     private func inner(
         of member: JSONMemberScanner.Member, _ text: WipedBytes, _ scanner: JSONMemberScanner
     ) -> WipedBytes? {
-        if let string = member.string {
-            return scanner.unescaped(string).flatMap { $0.first == UInt8(ascii: "{") ? $0 : nil }
-        }
-        guard let first = text[member.value].first, "{[".utf8.contains(first) else { return nil }
-        return WipedBytes(text[member.value])
+        let value = member.string.map { scanner.unescaped($0) } ?? WipedBytes(text[member.value])
+        guard let value, let first = value.trimmed.first, "{[\"".utf8.contains(first) else { return nil }
+        return value
     }
 
     /// Returns a value, or `nil` if it cannot be read. An object may contain tokens, which must not become strings.
@@ -110,15 +189,17 @@ struct ReadableResponse {
 
     // MARK: A form
 
-    /// Reads a form (RFC 1866, section 8.2.1), which some services send instead of JSON.
+    /// Reads a form (RFC 1866, section 8.2.1), which some services send instead of JSON. Some write one member a line.
     private mutating func readForm(_ text: WipedBytes.SubSequence) {
-        for pair in text.split(separator: UInt8(ascii: "&")) {
+        var pairs = text.split { "&\r\n".utf8.contains($0) }
+        if isCut { _ = pairs.popLast() }
+        for pair in pairs {
             guard let end = pair.firstIndex(of: UInt8(ascii: "=")), let name = Self.decoded(pair[..<end]),
                 let value = Self.decoded(pair[end...].dropFirst()), value.count > 0
             else { continue }
-            let key = String(decoding: name, as: UTF8.self)
+            let key = standard(String(decoding: name, as: UTF8.self))
             if names.contains(key) {
-                if secrets[key] == nil { secrets[key] = Secret(bytes: value) }
+                note(value, as: key)
                 continue
             }
             if key == "error" { hasError = true }

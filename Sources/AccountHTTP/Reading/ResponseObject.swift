@@ -91,32 +91,33 @@ struct JSONMemberScanner {
 
     mutating func members() -> [Member]? {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        let (members, isWhole) = members(from: text.starts(with: byteOrderMark) ? 3 : 0)
-        return isWhole ? members : nil
+        let (members, end) = members(from: text.starts(with: byteOrderMark) ? 3 : 0)
+        return end == nil ? nil : members
     }
 
-    /// Returns the members of the object at an index that can be read, and whether these are all.
-    mutating func members(from start: Int) -> (members: [Member], isWhole: Bool) {
+    /// Returns the members of the object at an index that can be read, and the index after the object; `nil` if there are other
+    /// members.
+    mutating func members(from start: Int) -> (members: [Member], end: Int?) {
         index = start
-        guard take("{") else { return ([], false) }
-        if take("}") { return ([], true) }
+        guard take("{") else { return ([], nil) }
+        if take("}") { return ([], index) }
         var members: [Member] = []
         var isWhole = true
         repeat {
-            guard let name = string(), take(":") else { return (members, false) }
+            guard let name = string(), take(":") else { return (members, nil) }
             skipSpace()
             let start = index
             var literal: Range<Int>?
             var number: Range<Int>?
             if next == UInt8(ascii: "\"") {
-                guard let value = string() else { return (members, false) }
+                guard let value = string() else { return (members, nil) }
                 literal = value
             } else {
                 while let byte = next, UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte { index += 1 }
                 let digits = start..<index
                 skipValue()
                 // The rest of a number may be missing.
-                guard next != nil else { return (members, false) }
+                guard next != nil else { return (members, nil) }
                 let isNumber = digits.count == 1 || digits.count > 1 && text[digits.lowerBound] != UInt8(ascii: "0")
                 if isNumber, text[digits.upperBound..<index].allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
                     number = digits
@@ -127,9 +128,11 @@ struct JSONMemberScanner {
                 continue
             }
             members.append(
-                Member(name: String(decoding: unescaped, as: UTF8.self), value: start..<index, string: literal, number: number))
+                Member(
+                    name: String(decoding: unescaped, as: UTF8.self), value: start..<index, string: literal,
+                    number: number))
         } while take(",")
-        return (members, take("}") && isWhole)
+        return (members, take("}") && isWhole ? index : nil)
     }
 
     private var next: UInt8? { index < text.count ? text[index] : nil }

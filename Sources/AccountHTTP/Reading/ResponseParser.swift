@@ -77,9 +77,27 @@ struct ResponseParser: Sendable {
         try responseObject(in: response).members
     }
 
+    /// Parses an object. The body decides what it is, and not its label: some services label JSON as HTML or as compressed.
+    /// An OAuth error, which may end a session, must be labelled correctly.
     func responseObject(in response: ServiceResponse) throws(AuthorityError) -> ResponseObject {
         let response = response.decompressed()
         try checkStatus(of: response)
+        guard let object = ResponseObject(response.body, secrets: endpoint.secrets) else {
+            try checkLabel(of: response)
+            throw .unclear("the response from \(endpoint.name) is not a JSON object")
+        }
+        // GitHub, for example, sends its errors with status 200.
+        if endpoint.respondsOAuthErrors, object.members["access_token"]?.string == nil,
+            object.members["device_code"]?.string == nil, let error = oauthError(in: object.members)
+        {
+            try checkLabel(of: response)
+            throw error
+        }
+        return object
+    }
+
+    /// Throws an error if the response is labelled as something else than JSON.
+    private func checkLabel(of response: ServiceResponse) throws(AuthorityError) {
         try checkForWebPage(in: response)
         guard response.mediaType != "application/jwt" else {
             throw .unclear("\(endpoint.name) sent a signed response (application/jwt), which is not supported")
@@ -88,16 +106,6 @@ struct ResponseParser: Sendable {
             throw .unclear(
                 "\(endpoint.name) sent a compressed response that cannot be read, although none was requested")
         }
-        guard let object = ResponseObject(response.body, secrets: endpoint.secrets) else {
-            throw .unclear("the response from \(endpoint.name) is not a JSON object")
-        }
-        // GitHub, for example, sends its errors with status 200.
-        if endpoint.respondsOAuthErrors, object.members["access_token"]?.string == nil,
-            object.members["device_code"]?.string == nil, let error = oauthError(in: object.members)
-        {
-            throw error
-        }
-        return object
     }
 
     func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
@@ -125,7 +133,7 @@ struct ResponseParser: Sendable {
         switch response.status {
         case _ where !response.isBodyWhole:
             throw .unclear("the response from \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
-        case 200, 201, 204: return
+        case 200..<300: return
         // RFC 6749 names 400 and 401, but some large services send the same JSON with other statuses.
         case _ where endpoint.respondsOAuthErrors && quirks.errorStatuses.contains(response.status):
             if !response.isMarkup, !response.isCompressed,
@@ -162,6 +170,18 @@ struct ResponseParser: Sendable {
     }
 
     // MARK: Errors in bodies and in challenges
+
+    /// Returns whether a response calls the token invalid with a status that is not for that. Some APIs send 400 or 403 in place
+    /// of 401, with a challenge or a body that names the error (RFC 6750, section 3.1).
+    func namesInvalidToken(_ response: ServiceResponse) -> Bool {
+        guard response.status == 400 || response.status == 403 else { return false }
+        if challengeError(in: challenges(in: response)) == "invalid_token" { return true }
+        let response = response.decompressed()
+        guard response.mediaType == "application/json", !response.isCompressed,
+            let object = ResponseObject(response.body, secrets: endpoint.secrets)
+        else { return false }
+        return object.members["error"] == .string("invalid_token")
+    }
 
     /// Returns the OAuth error in an object, or `nil` if there is none (RFC 6749, section 5.2).
     func oauthError(in object: JSONObject) -> AuthorityError? {

@@ -24,8 +24,13 @@ enum TokenExpiry {
         if let seconds = members["expires_in"]?.wholeSeconds, 1...longestLifetime ~= seconds {
             return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
         }
-        let dates = [members["expires_at"]?.date, members["expires_on"]?.date, JSONWebToken(accessToken)?.expiresAt]
-        return dates.lazy.compactMap { $0.flatMap { localDate($0, response) } }.first
+        let named = ["expires_at", "expires_on", "expires_in", "expires", "expiry"].map { members[$0]?.date }
+        let date = (named + [JSONWebToken(accessToken)?.expiresAt]).lazy
+            .compactMap { $0.flatMap { localDate($0, response) } }.first
+        if let date { return date }
+        // Services of an earlier draft.
+        guard let seconds = members["expires"]?.wholeSeconds, 1...longestLifetime ~= seconds else { return nil }
+        return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
     }
 
     private static func localDate(_ date: Date, _ response: ServiceResponse) -> Date? {

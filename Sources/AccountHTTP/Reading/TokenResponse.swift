@@ -13,7 +13,8 @@ extension ResponseParser {
     ) throws(AuthorityError) -> Credentials {
         let response = response.decompressed()
         guard 200..<300 ~= response.status, response.isBodyWhole,
-            let readable = ReadableResponse(response.body, secrets: endpoint.secrets)
+            let readable = ReadableResponse(
+                response.body, isCut: response.interruption != nil, secrets: endpoint.secrets)
         else { throw failure(in: response) }
         guard let token = readable.secrets["access_token"], token.withUnsafeBytes({ Self.isToken($0) }) else {
             guard isRefresh, let session, let next = readable.secrets["refresh_token"], !readable.hasError
@@ -28,7 +29,7 @@ extension ResponseParser {
         if !isRefresh, let type = readable.members["issued_token_type"]?.string, Self.otherTokenTypes.contains(type) {
             throw .unclear("\(endpoint.name) issued a token that is not an access token")
         }
-        let type = tokenType(readable.members["token_type"]?.string, of: token)
+        let type = tokenType(readable.members["token_type"]?.list?.first, of: token)
         var credentials = Credentials(
             accessToken: token,
             refreshToken: readable.secrets["refresh_token"],
@@ -45,6 +46,7 @@ extension ResponseParser {
 
     /// Returns the failure that a response without a usable access token reports.
     private func failure(in response: ServiceResponse) -> AuthorityError {
+        if let interruption = response.interruption { return interruption }
         do throws(AuthorityError) {
             let object = try responseObject(in: response)
             guard object.secrets["access_token"] != nil else {

@@ -241,7 +241,15 @@ final class HTTPTransport: Sendable {
                 case .cancelled:
                     guard body?.giveUp() ?? true else { continue }
                     return .failure(peer.failure(.cancelled, body == nil ? nil : .connection))
-                case .exchangeDeadline: return .failure(peer.failure(.timeout, .sent))
+                case .exchangeDeadline:
+                    let timeout = peer.failure(.timeout, .sent)
+                    // The tokens may have arrived, although the service did not end its response.
+                    group.cancelAll()
+                    for await case .finished(.success(var response)) in group {
+                        if response.interruption != nil { response.interruption = timeout }
+                        return .success(response)
+                    }
+                    return .failure(timeout)
                 }
             }
             return .failure(peer.failure(.cancelled, nil))
@@ -268,7 +276,12 @@ final class HTTPTransport: Sendable {
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
-            let whole = try await read(response, limit: request.bodyLimit, receivedAt: clock.now)
+            // The service does not repeat a response that spent a token.
+            let keepsPart = body != nil && 200..<300 ~= response.status.code
+            let whole = try await read(
+                response, limit: request.bodyLimit, receivedAt: clock.now,
+                keepingPartAfter: keepsPart
+                    ? { TransportFailure.failure(for: $0, from: peer, .inBody, after: start.duration(to: .now)) } : nil)
             nonces.note(whole, to: request)
             return .success(whole)
         } catch {
@@ -354,26 +367,33 @@ final class HTTPTransport: Sendable {
         return result
     }
 
-    /// - Parameter limit: The maximum length of the body. If it is 0, this method does not wait for the body, which may be
-    ///   endless.
+    /// - Parameters:
+    ///   - limit: The maximum length of the body. If it is 0, this method does not wait for the body, which may be endless.
+    ///   - interruption: Returns the failure for an error after which the part of the body that arrived is the result.
     func read(
-        _ response: HTTPClientResponse, limit: Int, receivedAt: Date
+        _ response: HTTPClientResponse, limit: Int, receivedAt: Date,
+        keepingPartAfter interruption: ((any Error) -> AuthorityError)? = nil
     ) async throws -> ServiceResponse {
         var whole = ServiceResponse(head: Self.head(of: response), body: WipedBytes(), receivedAt: receivedAt)
         guard limit > 0 else {
             whole.isBodyWhole = false
             return whole
         }
-        for try await part in response.body {
-            guard whole.body.count + part.readableBytes <= limit else {
-                // Leaving the loop closes the connection.
-                whole.body = WipedBytes()
-                whole.isBodyWhole = false
-                break
+        do {
+            for try await part in response.body {
+                guard whole.body.count + part.readableBytes <= limit else {
+                    // Leaving the loop closes the connection.
+                    whole.body = WipedBytes()
+                    whole.isBodyWhole = false
+                    break
+                }
+                whole.body.append(contentsOf: part.readableBytesView)
+                // Zero the buffer: it may contain tokens, and the library frees its memory without clearing it.
+                part.withUnsafeReadableBytes { Wiping.zero($0) }
             }
-            whole.body.append(contentsOf: part.readableBytesView)
-            // Zero the buffer: it may contain tokens, and the library frees its memory without clearing it.
-            part.withUnsafeReadableBytes { Wiping.zero($0) }
+        } catch {
+            guard let interruption else { throw error }
+            whole.interruption = interruption(error)
         }
         return whole
     }

@@ -22,6 +22,9 @@ struct ServiceResponse: Sendable {
     /// Whether the body is complete. If the body is longer than the request allows, `body` is empty.
     var isBodyWhole = true
 
+    /// The failure that ended the body early; `nil` if the body arrived completely. `body` is then the part that arrived.
+    var interruption: AuthorityError?
+
     /// The time when the head arrived, by the local clock.
     var receivedAt: Date
 
@@ -45,25 +48,32 @@ struct ServiceResponse: Sendable {
     }
 
     /// Returns the response with its body decompressed, if a server or gateway compressed the body although the request did
-    /// not allow that (RFC 9110, section 8.4). A body that is only labelled as compressed, or that cannot be decompressed, stays
-    /// unchanged.
+    /// not allow that (RFC 9110, section 8.4). A gateway may compress the body again. A body that is only labelled as
+    /// compressed, or that cannot be decompressed, stays unchanged.
     func decompressed() -> ServiceResponse {
-        let codings = head.headerFields[values: .contentEncoding].map { $0.lowercased() }
+        let codings = head.headerFields[values: .contentEncoding].flatMap { $0.lowercased().split(separator: ",") }
+        var isLabelledDeflate = codings.contains { String($0).trimmed == "deflate" }
         var result = self
         do throws(Inflater.Failure) {
-            if Inflater.isGzip(body) {
-                result.body = try Inflater.gunzipped(body, limit: Self.bodyLimit)
-            } else if codings == ["deflate"], body.first != UInt8(ascii: "{") {
-                result.body = try Inflater.inflated(body, limit: Self.bodyLimit)
-            } else {
-                return self
+            for _ in 0..<3 {
+                if Inflater.isGzip(result.body) {
+                    result.body = try Inflater.gunzipped(result.body, limit: Self.bodyLimit)
+                } else if Inflater.isZlib(result.body) && result.body.first == 0x78
+                    || isLabelledDeflate && result.body.first != UInt8(ascii: "{")
+                {
+                    isLabelledDeflate = false
+                    result.body = try Inflater.inflated(result.body, limit: Self.bodyLimit)
+                } else {
+                    return result
+                }
+                result.head.headerFields[.contentEncoding] = nil
             }
         } catch {
-            guard error == .tooLong else { return self }
+            guard error == .tooLong else { return result }
             result.body = WipedBytes()
             result.isBodyWhole = false
+            result.head.headerFields[.contentEncoding] = nil
         }
-        result.head.headerFields[.contentEncoding] = nil
         return result
     }
 
@@ -78,9 +88,14 @@ struct ServiceResponse: Sendable {
         return beginsLikeMarkup
     }
 
-    private var beginsLikeMarkup: Bool {
+    private var beginsLikeMarkup: Bool { firstCharacter == UInt8(ascii: "<") }
+
+    /// Whether the body can only be a JSON object.
+    var beginsLikeJSON: Bool { firstCharacter == UInt8(ascii: "{") }
+
+    private var firstCharacter: UInt8? {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let text = body.starts(with: byteOrderMark) ? body.dropFirst(3) : body[...]
-        return text.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "<")
+        return text.first { !" \t\r\n".utf8.contains($0) }
     }
 }

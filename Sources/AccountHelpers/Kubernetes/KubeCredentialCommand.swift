@@ -53,11 +53,13 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
 
     func run() async throws {
         var version = KubernetesAPIVersion.v1
-        var server = "a cluster"
+        var program = AskingProgram(place: "a cluster")
         var rule: Rule?
         try await perform {
             let info = try Environment.value(KubernetesExecInfo.variable).map { try KubernetesExecInfo($0) }
-            server = info?.spec?.cluster?.server ?? server
+            if let server = info?.spec?.cluster?.server {
+                program = AskingProgram(place: server, keepsTokens: true)
+            }
             version = try KubernetesAPIVersion(
                 named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
             rule = try self.rule(for: info?.spec?.cluster)
@@ -65,7 +67,8 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
         } _: { context in
             let token =
                 usesIDToken
-                ? try await idToken(context, rule) : try await context.helperToken(for: rule, at: server)
+                ? try await idToken(context, rule)
+                : try await context.helperToken(for: rule, of: program)
             try JSONDocument.print(KubernetesExecCredential(token, version: version))
         }
     }

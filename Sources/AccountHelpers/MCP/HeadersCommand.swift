@@ -34,7 +34,10 @@ struct HeadersCommand<App: AccountApplication>: HelperCommand {
             try url?.ruled.checkStaysHere()
             let store = try context.helperStore()
             try await context.signedInAccount(in: store).credentials.checkIsBearer(context.hint)
-            let token = try await context.helperToken(for: rule, at: self.url).token
+            let sender = url.map { RuledSender<App>(url: $0, options: options) }
+            let program = AskingProgram(place: self.url) { await sender?.check() }
+            let token = try await context.helperToken(for: rule, of: program).token
+            await sender?.finishPendingRequests()
             try JSONDocument.print(["Authorization": "Bearer \(token.reveal())"])
         }
     }

@@ -1,5 +1,6 @@
 import AccountCommands
 import AccountKit
+import AccountSupport
 import Synchronization
 
 /// Sends requests to a URL with the token that a rule allows. Rules and sessions may change at any time.
@@ -57,6 +58,14 @@ final class RuledSender<App: AccountApplication>: Sendable {
             }
             throw error
         }
+    }
+
+    /// Sends a request without effect, so that a token that the server has forgotten is renewed. If there is no response soon,
+    /// the token stays as it is.
+    func check() async {
+        let request = ForwardedRequest(
+            method: "GET", url: url.text, fields: ["Accept": "application/json, text/event-stream"])
+        _ = try? await withDeadline(.now + .seconds(5)) { [self] in try await send(request).status }
     }
 
     private func context(of session: SessionName) throws -> CommandContext<App> {

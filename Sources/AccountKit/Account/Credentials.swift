@@ -192,6 +192,12 @@ public struct Credentials: Sendable, Equatable {
         return result
     }
 
+    /// Returns whether the access token was issued after that of `other`. Some services issue the same token again. Stored dates
+    /// have no fractions of a second.
+    package func isRefreshed(since other: Credentials) -> Bool {
+        accessToken != other.accessToken || issuedAt.timeIntervalSince(other.issuedAt) >= 1
+    }
+
     package func hasSameTokens(as other: Credentials) -> Bool {
         accessToken == other.accessToken && refreshToken == other.refreshToken
     }

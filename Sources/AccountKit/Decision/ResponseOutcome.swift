@@ -34,8 +34,8 @@ package enum ResponseOutcome: Equatable, Sendable {
         case foreign
     }
 
-    /// Interprets a response (RFC 9110, section 15). If the body is JSON with a string `message`, that string is the
-    /// explanation.
+    /// Interprets a response (RFC 9110, section 15). The explanation is in the JSON of the body; see
+    /// ``ServiceExplanation``.
     ///
     /// Times are relative to the field `Date` of the response, because this machine's clock may be wrong.
     ///
@@ -48,7 +48,9 @@ package enum ResponseOutcome: Equatable, Sendable {
         status: Int, body: Data, answer: Answer, at date: Date, missing: (_ words: String) -> ResponseOutcome,
         fields: (_ name: String) -> [String]
     ) {
-        let words = "\(status)\(Self.words(in: body).map { ": \($0)" } ?? "")"
+        let permission = MissingPermission(status: status, field: { fields($0).first })
+        let words = ["\(status)", Self.words(in: body), permission?.description].compactMap(\.self)
+            .joined(separator: ": ")
         let date = fields("date").first.flatMap { HTTPDate.date(from: $0) } ?? date
         let retryAfter = RetryAfter.duration(in: fields("retry-after"), at: date)
         switch status {
@@ -80,14 +82,17 @@ package enum ResponseOutcome: Equatable, Sendable {
         }
         switch answer {
         case .done: self = .done
-        case .missing: self = missing(words)
+        // Some services hide an item behind a 404 from a token without the scope.
+        case .missing: self = permission == nil ? missing(words) : .refused(words)
         case .refused: self = [409, 412].contains(status) ? .conflict(words) : .refused(words)
         // The server that responded may have forwarded the request.
         case .foreign: self = .unknown(Self.foreign(words), wait: nil)
         }
     }
 
-    private static func foreign(_ words: String) -> String { "another server responded (\(words)): a captive portal or a proxy?" }
+    private static func foreign(_ words: String) -> String {
+        "another server responded (\(words)): a captive portal or a proxy?"
+    }
 
     private static func isOfToken(_ challenge: String) -> Bool {
         ["bearer", "dpop"].contains { challenge.lowercased().hasPrefix($0) }
@@ -110,15 +115,9 @@ package enum ResponseOutcome: Equatable, Sendable {
 
     /// Returns the service's explanation in one line that is safe for a terminal.
     private static func words(in body: Data) -> String? {
-        struct Explanation: Decodable { var message: String? }
-        guard body.count <= 1 << 16,
-            // Without an explanation, the caller uses the status.
-            let text = (try? JSONDecoder().decode(Explanation.self, from: body))?.message
-        else { return nil }
-        let line = text.prefix(200).map {
-            $0.isNewline || $0.unicodeScalars.contains { $0.properties.generalCategory == .control } ? " " : $0
-        }
-        return String(line)
+        // Without an explanation, the caller uses the status.
+        guard body.count <= 1 << 16, let object = JSONValue.object(from: body) else { return nil }
+        return ServiceExplanation.words(in: object, ServerText(secrets: []))
     }
 }
 

@@ -62,7 +62,7 @@ extension AccountStore {
         insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
         var account = try await loadedAccount(of: authority)
-        if account.credentials.accessToken == refused.credentials.accessToken {
+        if !account.credentials.isRefreshed(since: refused.credentials) {
             if let move = account.move { throw AccountError(move) }
             guard account.isRenewable, !driver.refusedReplacement.isRecent(account.credentials, at: clock.now) else {
                 return nil

@@ -490,10 +490,7 @@ struct RefreshFlow {
         guard stored.isSameUser(as: account) else { return false }
         // A token for another API may have replaced the refresh token, but not the access token.
         guard let derivation else {
-            guard stored.credentials.accessToken == account.credentials.accessToken else { return false }
-            // Some services return the same token again to a client. The stored date has no fractions of a second.
-            let age = stored.credentials.issuedAt.timeIntervalSince(account.credentials.issuedAt)
-            return stored.credentials.machine == nil || age < 1
+            return !stored.credentials.isRefreshed(since: account.credentials)
         }
         let known = account.credentials.derivedToken(for: derivation.target)
         guard let found = stored.credentials.derivedToken(for: derivation.target) else { return true }

@@ -190,8 +190,13 @@ struct SessionDriver: Sendable {
         let content = await archive.load(in: transaction)
         if let user = content.account { try await discardLeftover(of: user, in: transaction) }
         guard signOut.reason == .signedOutByUser, let user = content.account else {
-            if let user = content.account { await keepProfile(of: user, in: transaction) }
-            return try await archive.clear(signOut, ifRevision: revision, in: transaction)
+            guard let user = content.account, await !keepProfile(of: user, in: transaction) else {
+                return try await archive.clear(signOut, ifRevision: revision, in: transaction)
+            }
+            // On a full disk, the removed account makes room for its profile.
+            let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction)
+            await keepProfile(of: user, in: transaction)
+            return durability
         }
         // In this order, a crash neither loses data of a signed-in user, nor leaves a usable key of a signed-out user.
         // A full disk does not prevent the sign-out.
@@ -211,12 +216,16 @@ struct SessionDriver: Sendable {
         return durability
     }
 
-    /// Stores the profile of a user who did not sign out. A failure does not keep the session alive.
-    func keepProfile(of user: Account, in transaction: any ArchiveTransaction) async {
+    /// Stores the profile of a user who did not sign out, and returns whether it is stored. A failure does not keep the session
+    /// alive.
+    @discardableResult
+    func keepProfile(of user: Account, in transaction: any ArchiveTransaction) async -> Bool {
         do {
             try await keptProfiles.keep(user, at: clock.now, in: transaction)
+            return true
         } catch {
             logger?.warning("the profile could not be kept for the next sign-in", metadata: ["error": "\(error)"])
+            return false
         }
     }
 

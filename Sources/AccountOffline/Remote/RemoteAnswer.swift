@@ -28,7 +28,8 @@ public enum RemoteAnswer: Sendable, Hashable {
     /// | response | answer |
     /// | --- | --- |
     /// | 200, 201 or 202 with a JSON object or array; 204 or 205 without a body, except to a create and to a request for an item | ``done`` |
-    /// | 404 or 410 with a JSON object or array | ``gone`` |
+    /// | 404 with a JSON object or array, and fields that name a scope which the token does not have | ``refused`` |
+    /// | any other 404 or 410 with a JSON object or array | ``gone`` |
     /// | any other status from 400 to 499 with a JSON object or array | ``refused`` |
     /// | any other response | ``foreign`` |
     ///
@@ -42,7 +43,8 @@ public enum RemoteAnswer: Sendable, Hashable {
                 self = .foreign
                 return
             }
-            self = status < 300 ? .done : [404, 410].contains(status) ? .gone : .refused
+            let isAboutScopes = MissingPermission(head) != nil
+            self = status < 300 ? .done : [404, 410].contains(status) && !isAboutScopes ? .gone : .refused
         default: self = .foreign
         }
     }
@@ -54,6 +56,14 @@ public enum RemoteAnswer: Sendable, Hashable {
     static func beginsLikeJSON(_ body: Data) -> Bool {
         let first = body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    }
+}
+
+extension MissingPermission {
+    init?(_ head: HTTPResponse) {
+        self.init(status: head.status.code) { name in
+            HTTPField.Name(name).flatMap { head.headerFields[values: $0].first }
+        }
     }
 }
 

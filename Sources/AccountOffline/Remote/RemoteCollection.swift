@@ -87,7 +87,8 @@ public protocol RemoteCollection: Sendable {
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - item: The item as JSON, or `nil` if the change creates the item.
+    ///   - item: The item as JSON, or `nil` if the change creates the item, or if the item is no longer stored, for
+    ///     example because the service has deleted it.
     /// - Returns: The item as JSON, or `nil` if the change removes the item.
     func item(_ item: Data?, with change: Change) throws -> Data?
 

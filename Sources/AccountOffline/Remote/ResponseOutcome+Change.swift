@@ -1,5 +1,6 @@
 #if Offline
 import AccountKit
+import AccountSupport
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -42,8 +43,9 @@ extension ResponseOutcome {
             if let error = error as? AuthorityError, error.wasCertainlyNotCarriedOut {
                 self = .later("\(error)", wait: nil)
             } else {
+                let reason = error.reason.map { " (\($0))" } ?? ""
                 self = .unknown(
-                    error is CancellationError ? "cancelled" : "the response cannot be read (\(error))", wait: nil)
+                    error is CancellationError ? "cancelled" : "the response cannot be read\(reason)", wait: nil)
             }
             return
         }

@@ -224,7 +224,9 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             request = try collection.remote.request(for: change)
         } catch {
             return try await park(
-                entry, .refused, "the app cannot create a request for this change (\(error)): discard the change")
+                entry, .refused,
+                "the app cannot create a request for this change (\(error.reason ?? "invalid data")): discard the change"
+            )
         }
         try Task.checkCancellation()
         // From now on, the change counts as sent, even if this process ends.

@@ -498,7 +498,10 @@ extension OfflineCollection {
             let (head, body) = try await transport(remote.request(forItem: id), nil)
             try await checkIsCurrent()
             let answer = remote.answer(head, body, to: nil)
-            if answer == .gone { try await lists.removeItem(id) }
+            // Keep the item that an unsent change is about: the user may want to create it again.
+            if answer == .gone, try await !outbox.pending().contains(where: { $0.change.object == id }) {
+                try await lists.removeItem(id)
+            }
             guard answer == .done, head.status == .ok else { throw AccountError(status: head, body, answer) }
             var item = try remote.item(head, body)
             var problem: (any Error)?

@@ -140,8 +140,39 @@ struct AuthenticatedClientTests {
         .response(401, ["Content-Type": "text/html"], "<h1>401</h1>"),
     ]
 
-    @Test(arguments: refusals)
-    func `Refreshes once after a 401 of any form`(refusal: LoopbackServer.Action) async throws {
+    /// Responses of APIs that send another status for an invalid token.
+    private static let otherRefusals: [LoopbackServer.Action] = [400, 403].flatMap { status in
+        [
+            .response(status, ["WWW-Authenticate": #"Bearer realm="x", error="invalid_token""#]),
+            .response(status, ["WWW-Authenticate": "Basic realm=x, bearer ERROR=invalid_token"]),
+            .json(#"{"error":"invalid_token","error_description":"expired"}"#, status: status),
+        ]
+    }
+
+    @Test(arguments: [400, 403])
+    func `Returns a 400 or 403 that does not call the token invalid`(status: Int) async throws {
+        let responses: [LoopbackServer.Action] = [
+            .response(status), .response(status, ["WWW-Authenticate": "Bearer"]),
+            .response(status, ["WWW-Authenticate": #"Bearer error="invalid_request""#]),
+            .json(#"{"error":"invalid_grant"}"#, status: status),
+            .json(#"{"message":"invalid_token"}"#, status: status),
+        ]
+        for response in responses {
+            try await LoopbackServer.run { _, _ in
+                response
+            } _: { server in
+                let authority = ScriptedAuthority()
+                let (client, _) = try await client(server, authority, signedIn: .testing(at: Self.now))
+                #expect(try await client.get("/").head.status.code == status)
+                #expect(authority.requests.isEmpty)
+            }
+        }
+    }
+
+    private static let anyRefusals: [LoopbackServer.Action] = refusals + otherRefusals
+
+    @Test(arguments: anyRefusals)
+    func `Refreshes once after a refusal of any form`(refusal: LoopbackServer.Action) async throws {
         try await LoopbackServer.run { request, _ in
             request.headers["authorization"] == "Bearer access-2" ? .json("{}") : refusal
         } _: { server in

@@ -31,6 +31,13 @@ import Testing
         #expect(response.body == Data(#"{"code": "wrong_password"}"#.utf8))
     }
 
+    @Test func `Returns JSON that a service labels as a web page to an app's authority`() async throws {
+        let head = HTTPResponse(status: .ok, headerFields: [.contentType: "text/html"])
+        let body = Data(#" {"access_token": "a2"}"#.utf8)
+        let (client, _) = try client(.response(head, body))
+        #expect(try await client.get("/user").body == body)
+    }
+
     @Test(arguments: [408, 425, 429, 500, 502, 503, 599])
     func `Reports an unavailable service to an app's authority`(status: Int) async throws {
         let head = HTTPResponse(status: .init(code: status), headerFields: [.retryAfter: "7"])

@@ -20,6 +20,16 @@ struct OddTokenResponseTests {
             response = ServiceResponse(status, fields, body)
         }
 
+        /// A text in UTF-16.
+        init(_ description: String, utf16 text: String, isBig: Bool, hasMark: Bool = false) {
+            testDescription = description
+            var response = ServiceResponse(200)
+            let units = (hasMark ? [0xFEFF] : []) + Array(text.utf16)
+            let bytes = units.map { isBig ? $0.bigEndian : $0.littleEndian }.withUnsafeBytes { Array($0) }
+            response.body = WipedBytes(bytes)
+            self.response = response
+        }
+
         /// A compressed body.
         init(_ description: String, base64: String, coding: String? = nil) {
             testDescription = description
@@ -53,7 +63,19 @@ struct OddTokenResponseTests {
             Row("a guard against scripts", ")]}',\n{\(tokens)}"),
             Row("a callback", "callback({\(tokens)});"),
             Row("a text after the object", "{\(tokens)}\n<!-- 12 ms -->"),
+            Row("two objects", #"{"status":"ok"}"# + "\n{\(tokens)}"),
+            Row("a warning with braces", "Notice: Undefined index {name} in {}<br>{\(tokens)}"),
+            Row("UTF-16 with the low byte first", utf16: "{\(tokens)}", isBig: false),
+            Row("UTF-16 with the high byte first", utf16: "{\(tokens)}", isBig: true),
+            Row("UTF-16 with a byte order mark", utf16: "{\(tokens)}", isBig: false, hasMark: true),
             // The members.
+            Row("spaces around the token", #"{"access_token":" a2\r\n","refresh_token":"r2"}"#),
+            Row("other capital letters", #"{"accessToken":"a2","Refresh_Token":"r2","tokenType":"bearer"}"#),
+            Row("other separators", #"{"Access-Token":"a2","refresh-token":"r2"}"#),
+            Row("both names", #"{"accessToken":"other","access_token":"a2","refresh_token":"r2"}"#),
+            Row("a list of types", "{\(tokens),\"token_type\":[\"Bearer\"]}"),
+            Row("an error of 0", #"{"error":0,"data":{\#(tokens)}}"#),
+            Row("an empty error", #"{"error":{},"data":{\#(tokens)}}"#),
             Row("a lone surrogate", #"{"name":"\ud83d",\#(tokens)}"#),
             Row("a lone surrogate in a name", #"{"\ud83d":1,\#(tokens)}"#),
             Row("an invalid escape", #"{"scope":"a\q",\#(tokens)}"#),
@@ -74,6 +96,11 @@ struct OddTokenResponseTests {
             // The shape.
             Row("in another object", #"{"status":"ok","data":{\#(tokens)}}"#),
             Row("in an array", "[{\(tokens)}]"),
+            Row("in an array after another object", #"[{"status":"ok"},{\#(tokens)}]"#),
+            Row("beside an object with another token", #"{"user":{"id_token":"i"},"result":{\#(tokens)}}"#),
+            Row("around the access token", #"{"refresh_token":"r2","session":{"access_token":"a2"}}"#),
+            Row("a string in a string", #""\"{\\\"access_token\\\":\\\"a2\\\",\\\"refresh_token\\\":\\\"r2\\\"}\"""#),
+            Row("a form in lines", "access_token=a2\r\nrefresh_token=r2\n"),
             Row("in a string", #"{"body":"{\"access_token\":\"a2\",\"refresh_token\":\"r2\"}"}"#),
             Row("a string", #""{\"access_token\":\"a2\",\"refresh_token\":\"r2\"}""#),
             Row("a form", "access_token=a2&refresh_token=r2&token_type=bearer&expires_in=3600&scope=a+b"),
@@ -85,6 +112,29 @@ struct OddTokenResponseTests {
             Row(
                 "gzip without a label",
                 base64: "H4sIAAAAAAACA6tWSkxOTi0uji/Jz07NU7JSSjRS0lEqSk0rSi3OgAsWGSnVAgDEsuLKKgAAAA=="),
+            Row(
+                "gzip in gzip",
+                base64:
+                    "H4sIAAAAAAACA5Pv5mAAASbm1WFePn5+unp9+ifP+50N3hTkZRJ0KVDLy1fbS/dcA7eYpOZVJoYjmx6d0gIqBwDonnswNwAAAA==",
+                coding: "gzip, gzip"),
+            Row(
+                "deflate in gzip",
+                base64: "H4sIAAAAAAACA6uYszrMy8fPT1evT//keb+zwZuCvEyCLgVqeflqe+mea+AWk9S8ysRgbcLnCADpnaKNKwAAAA==",
+                coding: "deflate, gzip"),
+            Row(
+                "gzip in two members",
+                base64:
+                    "H4sIAAAAAAACA6tWSkxOTi0uji/Jz07NU7JSSjRSAgAY9zQfFAAAAB+LCAAAAAAAAgPTUSpKTStKLc6IL8nPTs1TslIqMlKqBQAIAsVNFgAAAA=="
+            ),
+            Row(
+                "gzip without an end", base64: "H4sIAAAAAAACA6pWSkxOTi0uji/Jz07NU7JSSjRS0lEqSk0rSi3OgAsWGSnVAgAAAP//"),
+            Row(
+                "gzip that is cut",
+                base64:
+                    "H4sIAAAAAAACAz3OQQrCQAxG4atI1i7Mr1XrZaQMKYJgZcadeHdt8+rqkUA+8rahlGjt+pru8bCLDbKt1RhrtNt/WedlK9MzfsPS3WaJZ5TZZw6"
+                    + "ZLnPMnDLnTM8="),
+            Row("deflate without a label", base64: "eNqrVkpMTk4tLo4vyc9OzVOyUko0UtJRKkpNK0otzoALFhkp1QIAOzQOQQ=="),
+            Row("deflate without a checksum", base64: "eNqrVkpMTk4tLo4vyc9OzVOyUko0UtJRKkpNK0otzoALFhkp1QI="),
             Row(
                 "gzip without compression",
                 base64: "H4sIAAAAAAAEAwEqANX/eyJhY2Nlc3NfdG9rZW4iOiJhMiIsInJlZnJlc2hfdG9rZW4iOiJyMiJ9xLLiyioAAAA=",
@@ -135,6 +185,44 @@ struct OddTokenResponseTests {
     func `Reads no token in a failure`(status: Int) {
         let response = ServiceResponse(status, [:], "{\(Self.tokens)}")
         #expect(failure { try ResponseParser(.token).credentials(in: response, for: "tool") } != nil)
+    }
+
+    // MARK: Parts
+
+    @Test(arguments: [
+        (#"{"access_token":"a2","refresh_token":"r2"}"#, "r2"), (#"{"access_token":"a2","refresh_token":"r"#, nil),
+        (#"{"access_token":"a2","refresh_token":12"#, nil), ("access_token=a2&refresh_token=r", nil),
+        ("access_token=a2&refresh_token=r2&scope", "r2"),
+    ])
+    func `Reads the complete values of a part`(body: String, refreshToken: String?) throws {
+        var response = ServiceResponse(200, [:], body)
+        response.interruption = .noResponse(.truncated)
+        let credentials = try ResponseParser(.token).credentials(in: response, for: "tool")
+        #expect(credentials.accessToken == Secret("a2"))
+        #expect(credentials.refreshToken == refreshToken.map { Secret($0) })
+    }
+
+    @Test(arguments: ["", "{", #"{"access_token":"a"#, "access_token=a", #"{"error":"invalid_grant"}"#])
+    func `Reports the interruption of a part without token`(body: String) {
+        var response = ServiceResponse(200, [:], body)
+        response.interruption = .noResponse(.truncated)
+        #expect(
+            failure { try ResponseParser(.token).credentials(in: response, for: "tool") } == .noResponse(.truncated))
+    }
+
+    @Test(arguments: [
+        "null", "false", #""""#, #"" ""#, #""\n""#, #""null""#, #""undefined""#, "{}", "[]", #"["r2"]"#, "-1",
+    ])
+    func `Takes no value for a refresh token`(value: String) throws {
+        let response = ServiceResponse(200, [:], #"{"access_token":"a2","refresh_token":\#(value)}"#)
+        let credentials = try ResponseParser(.token, isRefresh: true).credentials(in: response, for: "tool")
+        #expect(credentials.accessToken == Secret("a2") && credentials.refreshToken == nil)
+    }
+
+    @Test func `Sends back a refresh token exactly as it arrived`() throws {
+        let response = ServiceResponse(200, [:], #"{"access_token":"a2","refresh_token":"r 2\n"}"#)
+        let credentials = try ResponseParser(.token).credentials(in: response, for: "tool")
+        #expect(credentials.refreshToken == Secret("r 2\n"))
     }
 
     // MARK: Only the next refresh token

@@ -53,6 +53,10 @@ struct TokenExpiryTests {
             ("expires_on", .string("1800003600"), 3600), ("expires_at", .string("2027-01-15T09:00:00Z"), 3600),
             ("expires_at", .string("2027-01-15 10:00:00.5+0100"), 3600.5),
             ("expires_on", .string("Fri, 15 Jan 2027 09:00:00 GMT"), 3600),
+            ("expires_in", .integer(1_800_003_600), 3600), ("expires_in", .string("2027-01-15T09:00:00Z"), 3600),
+            ("expires", .integer(3600), 3600), ("expires", .string("3600"), 3600),
+            ("expires", .string("Fri, 15 Jan 2027 09:00:00 GMT"), 3600), ("expires", .integer(0), nil),
+            ("expiry", .string("2027-01-15T09:00:00Z"), 3600),
             // A date without a time zone, in the past, or in milliseconds.
             ("expires_at", .string("2027-01-15T09:00:00"), nil), ("expires_at", .integer(1_799_999_999), nil),
             ("expires_at", .integer(1_800_003_600_000), nil), ("expires_at", .boolean(true), nil),
@@ -63,6 +67,7 @@ struct TokenExpiryTests {
         let expected = lifetime.map { FixedClock().now.addingTimeInterval($0) }
         let response = ServiceResponse(200)
         #expect(TokenExpiry.date(in: [name: value], accessToken: Secret("t"), response: response) == expected)
+        guard name != "expires_in" else { return }
         let both: JSONObject = [name: value, "expires_in": .integer(5)]
         #expect(
             TokenExpiry.date(in: both, accessToken: Secret("t"), response: response)

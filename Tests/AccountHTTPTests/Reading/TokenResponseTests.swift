@@ -30,7 +30,7 @@ struct TokenResponseTests {
         arguments: [
             "{}", #"{"access_token":""}"#, #"{"access_token":null}"#, #"{"access_token":4.5}"#,
             #"{"access_token":["a"]}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\r\nX-Evil: 1"}"#,
-            #"{"access_token":"ü"}"#, #"{"AccessToken":"a"}"#,
+            #"{"access_token":"ü"}"#, #"{"token":"a"}"#, #"{"access_token":"null"}"#,
         ])
     func noToken(_ body: String) {
         #expect(kind(failure { try credentials(body) }) == .unclear("…"))
@@ -55,7 +55,7 @@ struct TokenResponseTests {
             (#""Bearer Token""#, true), (#""N_A""#, true), (#""""#, true), (#"" ""#, true), ("1", true), ("[]", true),
             (#""access_token""#, true), (#""user""#, true), (#""JWT""#, true), (#""\ud83d""#, true),
             (#""mac""#, false), (#""DPoP""#, false), (#""PoP""#, false), (#""MAC SHA-256""#, false),
-            (#""pop-token""#, false),
+            (#""pop-token""#, false), (#"["Bearer"]"#, true), (#"["mac"]"#, false),
         ])
     func tokenType(_ value: String, _ isSupported: Bool) throws {
         let credentials = try credentials(#"{"access_token":"a","token_type":\#(value)}"#)

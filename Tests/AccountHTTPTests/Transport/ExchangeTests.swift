@@ -76,6 +76,40 @@ struct ExchangeTests {
         }
     }
 
+    @Test func `Reads the tokens in a response that never ends`() async throws {
+        try await LoopbackServer.run { _, _ in
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + Self.tokens)
+        } _: { server in
+            let authority = try authority(server.address, tokenRequestTimeout: .milliseconds(300))
+            let credentials = try await authority.refresh(account(at: server.address, refreshToken: "r1"))
+            #expect(credentials.refreshToken == Secret("r2"))
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n\(tokens)",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2a\r\n\(tokens)\r\n",
+    ])
+    func `Reads the tokens in a truncated response`(response: String) async throws {
+        try await LoopbackServer.run { _, _ in
+            .sendAndClose(response)
+        } _: { server in
+            let account = account(at: server.address, refreshToken: "r1")
+            let credentials = try await authority(server.address).refresh(account)
+            #expect(credentials.accessToken == Secret("a2") && credentials.refreshToken == Secret("r2"))
+        }
+    }
+
+    @Test func `Reports a truncated response without tokens`() async throws {
+        try await LoopbackServer.run { _, _ in
+            .sendAndClose("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"access_token\":\"a")
+        } _: { server in
+            let account = account(at: server.address, refreshToken: "r1")
+            let signal = await asyncFailure { try await authority(server.address).refresh(account) }
+            #expect(Self.failure(signal)?.kind == .truncated)
+        }
+    }
+
     @Test func `Sends a token request once, as a form of known length`() async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.tokens)

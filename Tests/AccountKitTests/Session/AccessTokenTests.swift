@@ -167,6 +167,17 @@ struct AccessTokenTests {
         #expect(authority.requests == [.refresh])
     }
 
+    @Test func `Takes the same token for a new one if the service issued it again`() async throws {
+        let store = try await store(issued: 3600)
+        let refused = try #require(store.account)
+        try await store.update { account throws(AccountError) in
+            account.credentials.issuedAt = refused.credentials.issuedAt.addingTimeInterval(3599)
+        }
+        let authority = ScriptedAuthority()
+        #expect(try await token(of: store, insteadOf: refused, authority) == refused.credentials.accessToken)
+        #expect(authority.requests.isEmpty)
+    }
+
     @Test(arguments: [0, 1, 59.9, 60, 86_400, -1, -1e9])
     func `Replaces a refused token whenever the token was issued`(age: TimeInterval) async throws {
         let store = try await store(issued: age)

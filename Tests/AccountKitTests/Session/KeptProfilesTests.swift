@@ -125,9 +125,21 @@ struct KeptProfilesTests {
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
         try await store.signIn { Account.testing(at: clock.now, hasRefreshToken: false) }
-        for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         await endSession(of: store)
         #expect(self.storage.entries.isEmpty)
+    }
+
+    @Test func `Stores the fields in the place of the account on a full disk`() async throws {
+        let storage = FaultyArchiveStorage(storage)
+        let store = AccountStore(
+            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+        try await store.signIn { Account.testing(at: clock.now, hasRefreshToken: false) }
+        try await store.update { $0.profile["notes_theme"] = "dark" }
+        for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        await endSession(of: store)
+        #expect(entries == ["Account-Profile-1.plist"])
+        #expect(try await self.store().signIn { alice }.profile["notes_theme"] == "dark")
     }
 
     @Test func `Encrypts the fields, and opens them in this session only`() async throws {

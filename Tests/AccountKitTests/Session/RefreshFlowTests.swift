@@ -56,6 +56,14 @@ struct RefreshFlowTests {
         #expect(run.outcome?.text == "kept access-1: replacedMeanwhile")
     }
 
+    @Test func `Adopts the same access token if the service issued it again`() {
+        var again = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
+        let flow = RefreshFlow(of: Fixture.alice, now: Fixture.now)
+        #expect(flow.needsRequest(again))
+        again.credentials.issuedAt.addTimeInterval(1)
+        #expect(!flow.needsRequest(again))
+    }
+
     @Test func `Changes nothing after a cancelled or postponed connection`() async throws {
         for (event, text) in [
             (EffectResult.refused(.noResponse(.cancelled)), "cancelled"),
