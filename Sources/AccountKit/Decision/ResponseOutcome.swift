@@ -87,7 +87,9 @@ package enum ResponseOutcome: Equatable, Sendable {
         }
     }
 
-    private static func foreign(_ words: String) -> String { "another server responded (\(words)): a captive portal or a proxy?" }
+    private static func foreign(_ words: String) -> String {
+        "another server responded (\(words)): a captive portal or a proxy?"
+    }
 
     private static func isOfToken(_ challenge: String) -> Bool {
         ["bearer", "dpop"].contains { challenge.lowercased().hasPrefix($0) }
