@@ -67,7 +67,7 @@ struct GistsAPI: RemoteCollection {
         let json = body.isEmpty ? nil : try? JSONSerialization.jsonObject(with: body)
         let object = json as? [String: Any]
         switch (change, head.status.code) {
-        case (nil, 200): return object?["id"] is String || json is [[String: Any]] ? .done : .foreign
+        case (nil, 200): return object?["id"] is String || json is [Any] ? .done : .foreign
         case (.create?, 201), (.update?, 200): return object?["id"] is String ? .done : .foreign
         case (.create?, 204), (.update?, 204): return .foreign
         case (.some, 204): return body.isEmpty && isMarked ? .done : .foreign
