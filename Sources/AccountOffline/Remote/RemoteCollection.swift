@@ -100,7 +100,8 @@ public protocol RemoteCollection: Sendable {
 
     /// Whether the service creates only one item if the app sends a change several times. This is the case if the
     /// request contains an `Idempotency-Key`, or an ID for the item that the adapter derives from ``Change/id``.
-    /// Otherwise, ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt.
+    /// Otherwise, ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt. It must also
+    /// do that if the service responds to the second request with an error such as 409.
     var isCreateIdempotent: Bool { get }
 
     /// Determines whether to send a change. This method checks whether another client has changed the item. If the
