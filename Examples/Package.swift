@@ -13,6 +13,8 @@ let package = Package(
         .executable(name: "homepwner", targets: ["homepwner"]),
         .executable(name: "oauth-login", targets: ["oauth-login"]),
         .executable(name: "reading-list", targets: ["reading-list"]),
+        // The parts of the tools that have unit tests.
+        .library(name: "ExampleLibraries", targets: ["Inventory", "Terminal"]),
     ],
     dependencies: [
         .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
@@ -58,6 +60,15 @@ let package = Package(
             name: "Terminal",
             dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]
         ),
+        // The document of `homepwner`.
+        .target(
+            name: "Inventory",
+            dependencies: [
+                "Terminal",
+                .product(name: "AccountDocuments", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+            ]
+        ),
         // A tool that also works without the network.
         .executableTarget(
             name: "gists",
@@ -89,7 +100,7 @@ let package = Package(
         .executableTarget(
             name: "homepwner",
             dependencies: [
-                "Terminal",
+                "Inventory", "Terminal",
                 .product(name: "AccountCommands", package: "swift-account-kit"),
                 .product(name: "AccountDocuments", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),

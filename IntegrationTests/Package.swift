@@ -89,7 +89,17 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             path: "Tests",
-            exclude: ["AuthServer"]
+            exclude: ["AuthServer", "ExampleLibraries"]
+        ),
+        // Unit tests of the examples.
+        .testTarget(
+            name: "ExampleLibrariesTests",
+            dependencies: [
+                .product(name: "AccountDocuments", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "ExampleLibraries", package: "account-kit-examples"),
+            ],
+            path: "Tests/ExampleLibraries"
         ),
         // Unit tests of the authorization server.
         .testTarget(

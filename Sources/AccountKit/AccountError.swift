@@ -1,3 +1,5 @@
+import AccountSupport
+
 /// An error of an account operation, with advice.
 ///
 /// Being signed out, being offline and an unclear response are not errors but states; see ``SessionState``. An error
@@ -118,7 +120,8 @@ extension AccountError: CustomStringConvertible {
         guard let cause, requestFailure == nil, accessRequirement == nil else { return message }
         // Name the file once.
         if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
-        return "\(message) (\(cause.userText))"
+        // Texts for developers, such as those of a decoder, do not help the user.
+        return cause.userReason.map { "\(message) (\($0))" } ?? message
     }
 }
 

@@ -12,7 +12,7 @@ import Testing
 struct ConnectivityTests {
     /// The result of a request.
     enum Reply: Sendable {
-        case status(Int, type: String = "application/json")
+        case status(Int, type: String = "application/json", body: String = "")
         case failure(AuthorityError)
         case cancelled
 
@@ -44,11 +44,13 @@ struct ConnectivityTests {
         }
 
         /// The last reply repeats.
-        private func send(_ request: HTTPRequest) throws -> (head: HTTPResponse, body: Data) {
+        func send(_ request: HTTPRequest) throws -> (head: HTTPResponse, body: Data) {
             requestCount.add(1, ordering: .relaxed)
             switch replies.withLock({ $0.count > 1 ? $0.removeFirst() : $0[0] }) {
-            case .status(let code, let type):
-                return (HTTPResponse(status: .init(code: code), headerFields: [.contentType: type]), Data())
+            case .status(let code, let type, let body):
+                return (
+                    HTTPResponse(status: .init(code: code), headerFields: [.contentType: type]), Data(body.utf8)
+                )
             case .failure(let failure): throw AccountError(.serviceUnavailable, "no response", cause: failure)
             case .cancelled: throw CancellationError()
             }
@@ -95,6 +97,9 @@ struct ConnectivityTests {
             (.failure(.proxyAuthenticationRequired), .network),
             (.failure(.untrustedTLS("expired")), .tls), (.failure(.intercepted("a redirect")), .portal),
             (.status(511), .portal), (.status(200, type: "text/html; charset=utf-8"), .portal),
+            (.status(404, type: "text/plain", body: "no route"), .portal),
+            (.status(200, body: "<html>"), .portal), (.status(403, body: "blocked"), .portal),
+            (.status(502, type: "text/html", body: "<html>"), .service),
             (.status(503), .service), (.failure(.unavailable(status: 503, retryAfter: nil)), .service),
         ] as [(Reply, Connectivity.Kind)])
     func `Reports the reason for an unreachable service`(reply: Reply, kind: Connectivity.Kind) async throws {
@@ -115,6 +120,33 @@ struct ConnectivityTests {
         let monitor = network.monitor
         for _ in 1...3 { await request(monitor) }
         #expect(monitor.current == .online)
+    }
+
+    @Test(arguments: [
+        Reply.status(404), .status(404, body: "{}"), .status(401, body: " [1]"), .status(200, body: "true"),
+        .status(304),
+    ])
+    func `Stays online after responses that may come from the service`(reply: Reply) async {
+        let monitor = Network(.status(200), reply).monitor
+        for _ in 1...3 { await request(monitor) }
+        #expect(monitor.current == .online)
+    }
+
+    @Test func `Recognizes the service by the form that the app specifies`() async {
+        let network = Network(.status(204), .status(204, type: "service"), .status(404))
+        let monitor = ConnectivityMonitor(
+            { request, _ in try network.send(request) }, probe: Network.request, clock: network.clock,
+            isFromService: { head, _ in head.headerFields[.contentType] == "service" })
+        await request(monitor)
+        guard case .uncertain(let problem?) = monitor.current else {
+            Issue.record("\(monitor.current)")
+            return
+        }
+        #expect(problem.kind == .portal)
+        await request(monitor)
+        #expect(monitor.current == .online)
+        await request(monitor)
+        #expect(monitor.current != .online)
     }
 
     @Test func `Counts simultaneous failures as one`() async {

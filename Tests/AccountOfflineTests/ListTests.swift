@@ -277,11 +277,12 @@ struct ListTests {
     }
 
     @Test(arguments: [
-        (NoteService.Fault.portal, AccountError.Code.requestFailed), (.status(401), .requestFailed),
+        (NoteService.Fault.portal, AccountError.Code.serviceUnavailable), (.status(401), .requestFailed),
         (.status(403), .requestFailed), (.status(404), .requestFailed), (.status(429), .serviceUnavailable),
         (.status(403, ["Retry-After": "5"]), .serviceUnavailable), (.status(500), .serviceUnavailable),
-        (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .requestFailed),
-        (.status(200, body: "{"), .requestFailed), (.refused, .serviceUnavailable), (.lost, .serviceUnavailable),
+        (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .serviceUnavailable),
+        (.status(200, body: "{"), .serviceUnavailable), (.proxy, .serviceUnavailable), (.refused, .serviceUnavailable),
+        (.lost, .serviceUnavailable),
     ])
     func `Never stores an invalid page of a list`(fault: NoteService.Fault, code: AccountError.Code) async throws {
         let scene = try await scene()

@@ -26,6 +26,7 @@ struct OutboxRandomTests {
         case 5: .status(429)
         case 6: .status(401)
         case 7: .portal
+        case 8: .proxy
         default: nil
         }
     }

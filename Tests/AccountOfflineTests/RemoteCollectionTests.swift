@@ -72,7 +72,7 @@ struct RemoteCollectionTests {
     }
 
     @Test(arguments: [
-        (200, #"{"id":"p","title":"old"}"#), (200, #"{"id":"p"}"#), (404, ""), (410, #"{"message":"gone"}"#),
+        (200, #"{"id":"p","title":"old"}"#), (200, #"{"id":"p"}"#), (404, "{}"), (410, #"{"message":"gone"}"#),
     ])
     func `Sends a lost update again if the item differs or is missing`(status: Int, json: String) async throws {
         #expect(try await standing(of: update, wasSent: true, finding: (status, json)) == .pending)
@@ -86,10 +86,33 @@ struct RemoteCollectionTests {
         #expect(error?.head.status.code == status)
     }
 
-    @Test func `Throws an error for a captive portal's page in place of an item`() async {
-        await #expect(throws: DecodingError.self) {
-            try await standing(of: update, wasSent: true, finding: (200, "<html>Welcome</html>"))
+    @Test(arguments: [
+        (200, "<html>Welcome</html>"), (404, "no route"), (404, ""), (410, "<html>"), (200, ""), (403, "blocked"),
+    ])
+    func `Throws an error if another server responds to a lookup`(status: Int, body: String) async {
+        await #expect(throws: RemoteFailure.self) {
+            try await standing(of: update, wasSent: true, finding: (status, body))
         }
+        await #expect(throws: RemoteFailure.self) {
+            try await Pages().item("p") { _, _ in (HTTPResponse(status: .init(code: status)), Data(body.utf8)) }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (ChangeKind.create, 201, #"{"id":"p"}"#, RemoteAnswer.done), (.create, 200, "{}", .done),
+            (.create, 204, "", .foreign), (.create, 404, "{}", .gone), (.create, 422, "{}", .refused),
+            (.update, 200, "{}", .done), (.update, 204, "", .done), (.update, 412, "{}", .refused),
+            (.delete, 204, "", .done), (.delete, 200, "{}", .done), (.delete, 202, "[]", .done),
+            (.delete, 410, "{}", .gone), (.delete, 404, "{", .foreign), (.delete, 205, "", .done),
+            (.star, 204, "", .done), (.star, 200, "", .foreign), (.star, 403, " {}", .refused),
+            (nil, 200, "[]", .done), (nil, 204, "", .foreign), (nil, 404, "{}", .gone), (nil, 304, "", .foreign),
+            (nil, 200, "1", .foreign), (nil, 500, "{}", .foreign), (nil, 206, "{}", .foreign),
+        ] as [(ChangeKind?, Int, String, RemoteAnswer)])
+    func `Recognizes the answers of a service with JSON`(
+        kind: ChangeKind?, status: Int, body: String, answer: RemoteAnswer
+    ) {
+        #expect(Pages().answer(HTTPResponse(status: .init(code: status)), Data(body.utf8), to: kind) == answer)
     }
 
     @Test func `Shows created items first and hides deleted ones`() {

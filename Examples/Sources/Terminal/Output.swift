@@ -19,6 +19,14 @@ public enum Output {
         }
     }
 
+    /// Writes the content of a file: unchanged to a file or a pipe, but on a terminal with escapes for characters that
+    /// control it.
+    ///
+    /// - Throws: `inaccessible` if it cannot be written, for example on a full disk.
+    public static func write(content: String) throws(AccountError) {
+        try write(isatty(STDOUT_FILENO) == 1 ? content.escapedForTerminal : content)
+    }
+
     /// Prints a document in JSON, with dates in ISO 8601. Text from a service cannot control the terminal.
     public static func print(json document: some Encodable) throws {
         let encoder = JSONEncoder()

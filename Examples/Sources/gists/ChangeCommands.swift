@@ -25,11 +25,11 @@ extension Gists {
         if json {
             try Output.print(json: ["pending": left.map(PendingDocument.init)])
         } else if let made = changes.first(where: { $0.kind == .create }) {
-            try Output.print(try await gists.currentID(of: made.object))
+            try Output.print(try await gists.currentID(of: made.object).shown)
         }
         guard let first = left.first else { return }
         if first.state.needsDecision {
-            Output.say("\(first.line)\nDecide with `gists resolve \(first.id) --mine`, `--theirs` or `--discard`.")
+            Output.say("\(first.line)\n\(first.advice)")
             throw ExitCode(65)
         }
         Output.say(
@@ -46,14 +46,22 @@ extension Gists {
             }
             files[name] = GistEdit.File(content: try text(FileHandle.standardInput.readToEnd() ?? Data(), of: name))
         }
+        var sources: [String: String] = [:]
         for path in paths {
+            // A gist holds one file of each name.
+            let name = URL(filePath: path).lastPathComponent
+            if let other = sources.updateValue(path, forKey: name) {
+                throw ValidationError(
+                    "\(other.shown) and \(path.shown) would be the same file \(name.shown) of the gist: rename one of them"
+                )
+            }
             let data: Data
             do {
                 data = try Data(contentsOf: URL(filePath: path))
             } catch {
                 throw AccountError(.inaccessible, "\(path.shown) cannot be read", cause: error)
             }
-            files[URL(filePath: path).lastPathComponent] = GistEdit.File(content: try text(data, of: path))
+            files[name] = GistEdit.File(content: try text(data, of: path))
         }
         guard !files.isEmpty else {
             throw ValidationError("name a file, or pass --name and the text on standard input")
@@ -62,7 +70,8 @@ extension Gists {
     }
 
     private static func text(_ data: Data, of name: String) throws(AccountError) -> String {
-        guard let text = String(data: data, encoding: .utf8) else {
+        // Foundation's initializer would drop a byte order mark.
+        guard let text = String(validating: data, as: UTF8.self) else {
             throw AccountError(.invalidArgument, "\(name.shown) is not UTF-8 text, and a gist can contain only text")
         }
         guard !text.isEmpty else {

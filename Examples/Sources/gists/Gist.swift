@@ -8,6 +8,20 @@ struct Gist: Codable, Sendable {
         var content: String?
         /// Whether `content` is only the beginning of the file.
         var truncated: Bool?
+        /// The address of the whole text.
+        var rawURL: String?
+
+        enum CodingKeys: String, CodingKey {
+            case filename, size, content, truncated
+            case rawURL = "raw_url"
+        }
+
+        /// The part of the file that `content` is, such as "the first 1000000 of 1600000 bytes"; `nil` if
+        /// the file is whole.
+        var part: String? {
+            guard truncated == true, let content else { return nil }
+            return "the first \(content.utf8.count)" + (size.map { " of \($0)" } ?? "") + " bytes"
+        }
     }
 
     var id: String
@@ -16,25 +30,63 @@ struct Gist: Codable, Sendable {
     var files: [String: File]
     var createdAt: String
     var updatedAt: String
+    /// Whether the gist has more files than the service sends.
+    var truncated: Bool?
+    /// The names of files in an unexpected form, such as `null`.
+    var unreadableFiles: [String] = []
 
     enum CodingKeys: String, CodingKey {
-        case id, description, files
+        case id, description, files, truncated
         case isPublic = "public"
         case createdAt = "created_at"
         case updatedAt = "updated_at"
     }
 
-    /// Whether the gist already matches an edit: the same description, if the edit has one, and the same files.
-    func has(_ edit: GistEdit) -> Bool {
-        guard edit.description == nil || edit.description ?? "" == description ?? "" else { return false }
-        return edit.files.allSatisfy { name, file in files[name]?.content == file.content }
+    func hasDescription(of edit: GistEdit) -> Bool {
+        edit.description == nil || edit.description ?? "" == description ?? ""
     }
+
+    /// Whether a gist in a list, which has no texts, may be the gist that an edit creates.
+    func mayHave(_ edit: GistEdit) -> Bool {
+        description ?? "" == edit.description ?? "" && Set(files.keys) == Set(edit.files.keys)
+            && edit.files.allSatisfy { name, file in
+                files[name]?.size ?? file.content.utf8.count == file.content.utf8.count
+            }
+    }
+
+    /// Whether the gist was created after a date, by the clock of the service. `true` if its date cannot be read.
+    func isCreated(after date: Date) -> Bool { (try? Date(createdAt, strategy: .iso8601)).map { $0 >= date } ?? true }
 
     mutating func apply(_ edit: GistEdit) {
         description = edit.description ?? description
         for (name, file) in edit.files {
             files[name] = File(filename: name, size: file.content.utf8.count, content: file.content)
         }
+    }
+}
+
+extension Gist {
+    private struct ReadableFile: Decodable {
+        let file: File?
+
+        init(from decoder: any Decoder) throws {
+            // A file that cannot be read must not hide the gist.
+            file = try? File(from: decoder)
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let files = try container.decodeIfPresent([String: ReadableFile?].self, forKey: .files) ?? [:]
+        self.init(
+            id: try container.decode(String.self, forKey: .id),
+            description: try container.decodeIfPresent(String.self, forKey: .description),
+            isPublic: try container.decodeIfPresent(Bool.self, forKey: .isPublic) ?? false,
+            files: files.compactMapValues { $0?.file },
+            createdAt: try container.decodeIfPresent(String.self, forKey: .createdAt) ?? "",
+            updatedAt: try container.decodeIfPresent(String.self, forKey: .updatedAt) ?? "",
+            truncated: try container.decodeIfPresent(Bool.self, forKey: .truncated),
+            unreadableFiles: files.filter { $0.value?.file == nil }.keys.sorted())
     }
 }
 

@@ -5,6 +5,7 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import Terminal
 
 /// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create
@@ -20,10 +21,10 @@ import Terminal
             service can be reached: by the same command, or by `gists sync`.
 
             The service is GitHub, unless another one was given to `account login`. In that case, set GISTS_API to the \
-            origin of its API.
+            address of its API, such as https://HOST/api/v3 for GitHub Enterprise Server.
 
             Exit codes: 0 done, or stored to be sent; 64 usage; 65 you must resolve a change; 69 the network was \
-            needed; 74 input or output error; 75 busy; 77 sign in first.
+            needed, or the output is incomplete; 74 input or output error; 75 busy; 77 sign in first.
             """,
         // Each command has its name in its configuration, since deriving the name from the type takes longer than
         // showing a list.
@@ -56,17 +57,28 @@ import Terminal
         }
         let isGitHub = account.issuer == KnownService.github.issuer
         let variable = ProcessInfo.processInfo.environment["GISTS_API"]
-        guard let origin = variable ?? (isGitHub ? "https://api.github.com" : nil) else {
+        guard let text = variable.flatMap({ $0.isEmpty ? nil : $0 }) ?? (isGitHub ? "https://api.github.com" : nil)
+        else {
             throw AccountError(
                 .misconfigured,
-                "the address of the API of \(account.issuer ?? "this service") is unknown: set GISTS_API to its origin")
+                "the address of the API of \(account.issuer ?? "this service") is unknown: set GISTS_API to it, such as "
+                    + "https://HOST/api/v3 for GitHub Enterprise Server")
         }
+        let address = try APIAddress(text)
         let service = AccountService(issuer: account.issuer, clientID: account.credentials.clientID)
         let client = try AuthenticatedClient(
-            origin: origin, store: store, authority: try authority(with: AuthorityOptions(service: service)))
+            origin: address.origin, store: store, authority: try authority(with: AuthorityOptions(service: service)))
         return (
             GistsAPI(pause: isGitHub ? .seconds(1) : .zero),
             { request, body in
+                // Only links in responses name a host. The client sends the token only to the host of the API.
+                if let host = request.authority, request.method == .get {
+                    let link = "\(request.scheme ?? "https")://\(host)\(request.path ?? "/")"
+                    let response = try await client.get(link: link, headerFields: request.headerFields)
+                    return (response.head, response.body)
+                }
+                var request = request
+                request.path = address.path + (request.path ?? "")
                 let response = try await client.send(request, body: body)
                 return (response.head, response.body)
             }
@@ -82,7 +94,10 @@ import Terminal
     /// Whether the service is reachable now.
     static func connectivity() async throws -> Connectivity {
         let (api, transport) = try await transport(of: try store())
-        return await ConnectivityMonitor(transport, probe: api.request(for: "mine", at: nil)).check()
+        let monitor = ConnectivityMonitor(transport, probe: api.request(for: "mine", at: nil)) { head, body in
+            api.answer(head, body, to: nil) != .foreign
+        }
+        return await monitor.check()
     }
 
     /// Runs a closure with the gists of the signed-in user.

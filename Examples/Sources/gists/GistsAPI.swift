@@ -1,3 +1,4 @@
+import AccountKit
 import AccountOffline
 import Foundation
 import HTTPTypes
@@ -23,18 +24,9 @@ struct GistsAPI: RemoteCollection {
     }
 
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
-        let items = head.status == .notModified ? [] : try items(in: body)
-        // RFC 8288: <https://api.github.com/gists?page=2>; rel="next"
-        let link = head.headerFields[.link]?.firstMatch(of: /<[^>]*\?([^>]*)>; *rel="next"/)
-        return RemotePage(items: items, next: link.map { String($0.output.1) })
-    }
-
-    private func items(in body: Data) throws -> [RemoteItem] {
-        guard let list = try JSONSerialization.jsonObject(with: body) as? [[String: Any]] else { throw NotAGist() }
-        return try list.map { gist in
-            guard let id = gist["id"] as? String else { throw NotAGist() }
-            return RemoteItem(id: id, json: try JSONSerialization.data(withJSONObject: gist, options: .sortedKeys))
-        }
+        let next = RemotePage.nextQuery(in: head)
+        return head.status == .notModified
+            ? RemotePage(items: [], next: next) : try RemotePage(elementsOf: body, next: next)
     }
 
     func cursor(ofItemAt position: Int) -> String? {
@@ -51,10 +43,76 @@ struct GistsAPI: RemoteCollection {
     /// A gist that is missing from `mine` was deleted. A gist that is missing from `starred` may still exist.
     func isGone(whenMissingFrom list: String) -> Bool { list == "mine" }
 
-    func request(forItem id: String) -> HTTPRequest { request(.get, "/gists/" + id) }
+    func request(forItem id: String) -> HTTPRequest { request(.get, path(of: id)) }
+
+    /// The path of a gist. The user may have mistyped the ID.
+    private func path(of id: String) -> String {
+        "/gists/" + (id.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? id)
+    }
+
+    // MARK: Recognizing responses
+
+    /// GitHub's form: the status that its documentation names for a request, with a gist or a list in JSON, or without a
+    /// body. All its responses have a field such as `X-GitHub-Request-Id`, and its errors name the documentation.
+    func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
+        let isMarked = head.headerFields.contains { $0.name.canonicalName.hasPrefix("x-github-") }
+        let json = body.isEmpty ? nil : try? JSONSerialization.jsonObject(with: body)
+        let object = json as? [String: Any]
+        switch (change, head.status.code) {
+        case (nil, 200): return object?["id"] is String || json is [Any] ? .done : .foreign
+        case (.create?, 201), (.update?, 200): return object?["id"] is String ? .done : .foreign
+        case (.create?, 204), (.update?, 204): return .foreign
+        case (.some, 204): return body.isEmpty && isMarked ? .done : .foreign
+        case (_, 400...499):
+            guard let object, isMarked || object["documentation_url"] is String else { return .foreign }
+            // GitHub also responds with 404 if the token lacks a scope, and then names the scope.
+            return RemoteAnswer(json: head, body, to: change)
+        default: return .foreign
+        }
+    }
 
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
         RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
+    }
+
+    /// GitHub sends only the beginning of a long file, and the whole file at `raw_url`, up to 10 MB: "Truncation" in
+    /// https://docs.github.com/en/rest/gists/gists
+    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem {
+        guard var gist = try JSONSerialization.jsonObject(with: item.json) as? [String: Any],
+            var files = gist["files"] as? [String: Any]
+        else { return item }
+        var isChanged = false
+        for (name, value) in files {
+            guard var file = value as? [String: Any], file["truncated"] as? Bool == true else { continue }
+            file["content"] = try await text(of: file, named: name, fetch)
+            file["truncated"] = false
+            files[name] = file
+            isChanged = true
+        }
+        guard isChanged else { return item }
+        gist["files"] = files
+        return RemoteItem(id: item.id, json: try JSONSerialization.data(withJSONObject: gist, options: .sortedKeys))
+    }
+
+    private func text(of file: [String: Any], named name: String, _ fetch: RemoteTransport) async throws -> String {
+        func failure(_ reason: String) -> AccountError {
+            AccountError(.serviceUnavailable, "the whole text of \(name) is not available: \(reason)")
+        }
+        guard let link = (file["raw_url"] as? String).flatMap({ URLComponents(string: $0) }),
+            let host = link.authority
+        else { throw failure("the service does not say where it is") }
+        let request = HTTPRequest(
+            method: .get, scheme: link.scheme, authority: host,
+            path: link.percentEncodedPath + (link.percentEncodedQuery.map { "?" + $0 } ?? ""),
+            headerFields: [.accept: "*/*", .userAgent: "gists"])
+        let (head, body) = try await fetch(request, nil)
+        guard head.status == .ok else { throw failure("status \(head.status.code)") }
+        // A portal's page has another size.
+        if let size = file["size"] as? Int, size != body.count {
+            throw failure("it has \(body.count) bytes instead of \(size)")
+        }
+        guard let text = String(data: body, encoding: .utf8) else { throw failure("it is not UTF-8 text") }
+        return text
     }
 
     // An item that is not a gist has no version, and was rejected before.
@@ -63,7 +121,7 @@ struct GistsAPI: RemoteCollection {
     // MARK: Changing
 
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?) {
-        let path = "/gists/" + change.object
+        let path = path(of: change.object)
         return switch change.kind {
         case .create: (request(.post, "/gists"), change.body)
         case .update: (request(.patch, path), change.body)
@@ -77,16 +135,14 @@ struct GistsAPI: RemoteCollection {
         switch change.kind {
         case .create:
             let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
-            let date = change.madeAt.formatted(.iso8601)
-            var gist = Gist(
-                id: change.object, description: nil, isPublic: edit.isPublic ?? false, files: [:], createdAt: date,
-                updatedAt: date)
+            var gist = Gist(of: change, edit)
             gist.apply(edit)
             return try JSONEncoder().encode(gist)
         case .update:
-            guard let item else { return nil }
-            var gist = try JSONDecoder().decode(Gist.self, from: item)
-            gist.apply(try JSONDecoder().decode(GistEdit.self, from: change.body))
+            let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
+            // If the gist was deleted at the service, show what the user has written.
+            var gist = try item.map { try JSONDecoder().decode(Gist.self, from: $0) } ?? Gist(of: change, edit)
+            gist.apply(edit)
             return try JSONEncoder().encode(gist)
         case .delete: return nil
         default: return item
@@ -115,21 +171,29 @@ struct GistsAPI: RemoteCollection {
 
     // MARK: Checking first
 
+    /// The conflict of a change whose gist no longer exists.
+    static let deletion = "it was deleted at the service"
+
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
         switch change.kind {
         case .create where wasSent: return try await madeBefore(change, claimed, fetch)
+        case .create where change.sentAfter == nil:
+            // Learn the time of the service, which bounds the search for the gist if the response is lost.
+            let (head, body) = try await fetch(request(.get, "/gists?per_page=1"), nil)
+            if answer(head, body, to: nil) == .foreign { throw RemoteFailure(head, body) }
+            return .pending
         case .update, .delete:
             guard change.base != nil || wasSent else { return .pending }
-            let (head, body) = try await fetch(request(forItem: change.object), nil)
-            if head.status == .notFound {
-                return change.kind == .delete ? .done(nil) : .conflict("it was deleted at the service")
+            guard let item = try await item(change.object, fetching: fetch) else {
+                return change.kind == .delete ? .done(nil) : .conflict(Self.deletion)
             }
-            guard head.status == .ok else { throw RemoteFailure(head, body) }
-            let gist = try JSONDecoder().decode(Gist.self, from: body)
-            if change.kind == .update, gist.has(try JSONDecoder().decode(GistEdit.self, from: change.body)) {
-                return .done(try item(head, body))
+            let gist = try JSONDecoder().decode(Gist.self, from: item.json)
+            if change.kind == .update,
+                try await has(gist, try JSONDecoder().decode(GistEdit.self, from: change.body), fetch)
+            {
+                return .done(item)
             }
             let isAsItWas = change.base == nil || gist.updatedAt == change.base
             return isAsItWas ? .pending : .conflict("it was changed at the service on \(gist.updatedAt)")
@@ -143,25 +207,51 @@ struct GistsAPI: RemoteCollection {
         _ change: Change, _ claimed: Set<String>, _ fetch: RemoteTransport
     ) async throws -> ChangeStanding {
         let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
-        // Search from a day earlier, since the clocks of the two machines may differ.
-        let since = (change.sentAt ?? change.madeAt).addingTimeInterval(-86_400).formatted(.iso8601)
-        var cursor: String? = "per_page=100&since=\(since)&page=1"
+        // Without a time of the service, search all gists, since the clock of this machine may be wrong. The servers of
+        // a service differ by a few seconds.
+        let since = change.sentAfter?.addingTimeInterval(-5)
+        var cursor: String? = "per_page=100&page=1" + (since.map { "&since=\($0.formatted(.iso8601))" } ?? "")
         while let query = cursor {
             let (head, body) = try await fetch(request(.get, "/gists?" + query), nil)
-            guard head.status == .ok else { throw RemoteFailure(head, body) }
+            guard head.status == .ok, answer(head, body, to: nil) == .done else { throw RemoteFailure(head, body) }
             let page = try page(head, body)
             for found in page.items where !claimed.contains(found.id) {
                 let gist = try JSONDecoder().decode(Gist.self, from: found.json)
-                guard Set(gist.files.keys) == Set(edit.files.keys), gist.description ?? "" == edit.description ?? "",
-                    gist.createdAt >= since
+                guard gist.mayHave(edit), gist.isPublic == edit.isPublic ?? false,
+                    since.map({ gist.isCreated(after: $0) }) ?? true,
+                    let whole = try await item(found.id, fetching: fetch),
+                    try await has(try JSONDecoder().decode(Gist.self, from: whole.json), edit, fetch)
                 else { continue }
-                let (head, body) = try await fetch(request(forItem: found.id), nil)
-                guard head.status == .ok else { throw RemoteFailure(head, body) }
-                if try JSONDecoder().decode(Gist.self, from: body).has(edit) { return .done(try item(head, body)) }
+                return .done(whole)
             }
             cursor = page.next
         }
         return .pending
+    }
+
+    /// Whether a gist has the files and the description of an edit. The API sends only the beginning of a long text, so
+    /// this method requests the whole text ("Get a gist").
+    private func has(_ gist: Gist, _ edit: GistEdit, _ fetch: RemoteTransport) async throws -> Bool {
+        guard gist.hasDescription(of: edit) else { return false }
+        for (name, wanted) in edit.files {
+            guard let file = gist.files[name] else { return false }
+            guard file.truncated == true || file.content == nil else {
+                // Compare bytes: equal strings may differ in their normal form.
+                guard file.content?.utf8.elementsEqual(wanted.content.utf8) == true else { return false }
+                continue
+            }
+            guard file.size == wanted.content.utf8.count, wanted.content.utf8.starts(with: (file.content ?? "").utf8),
+                let address = file.rawURL.flatMap({ URLComponents(string: $0) })
+            else { return false }
+            var raw = request(.get, address.percentEncodedPath + (address.percentEncodedQuery.map { "?" + $0 } ?? ""))
+            (raw.scheme, raw.authority) = (address.scheme, address.authority)
+            raw.headerFields[.accept] = "*/*"
+            let (head, body) = try await fetch(raw, nil)
+            // A text of another length does not come from the service.
+            guard head.status == .ok, body.count == file.size else { throw RemoteFailure(head, body) }
+            if body != Data(wanted.content.utf8) { return false }
+        }
+        return true
     }
 
     private func request(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {
@@ -172,13 +262,18 @@ struct GistsAPI: RemoteCollection {
                 HTTPField.Name("X-GitHub-Api-Version")!: "2022-11-28",
             ])
     }
+}
 
-    /// The error if another server responds, such as a captive portal.
-    struct NotAGist: Error, CustomStringConvertible {
-        let description = "the response is not a list of gists; a captive portal?"
+extension Gist {
+    /// The gist without files that a change creates.
+    fileprivate init(of change: Change, _ edit: GistEdit) {
+        let date = change.madeAt.formatted(.iso8601)
+        self.init(
+            id: change.object, description: nil, isPublic: edit.isPublic ?? false, files: [:], createdAt: date,
+            updatedAt: date)
     }
 }
 
-extension HTTPField.Name {
-    fileprivate static let link = Self("Link")!
+extension URLComponents {
+    fileprivate var authority: String? { host.map { $0 + (port.map { ":\($0)" } ?? "") } }
 }

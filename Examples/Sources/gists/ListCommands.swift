@@ -29,6 +29,8 @@ extension Gists {
             /// The indices of gists before which other gists may be missing.
             let gaps: [Int]
             let next: Int?
+            /// The ids of gists that cannot be decoded.
+            let unreadable: [String]?
         }
 
         func run() async throws {
@@ -43,12 +45,12 @@ extension Gists {
                     ? gists.snapshot(of: name, limit: limit) : gists.refresh(name, limit: limit)
                 if let source { snapshot.source = source }
                 snapshot.problem = problem ?? snapshot.problem
-                while !offline, !all, snapshot.problem == nil, snapshot.rows.count < limit, snapshot.hasMore {
-                    let (source, count) = (snapshot.source, snapshot.rows.count)
-                    let failure = await loadMore(name, of: gists)
+                var isMore = snapshot.hasMore
+                while isMore, !offline, !all, snapshot.problem == nil, snapshot.rows.count < limit {
+                    let (source, problem): (ListSnapshot<Gist>.Source, AccountError?)
+                    (source, (isMore, problem)) = (snapshot.source, await loadMore(name, of: gists))
                     snapshot = try await gists.snapshot(of: name, limit: limit)
-                    (snapshot.source, snapshot.problem) = (source, failure)
-                    if snapshot.rows.count == count { break }
+                    (snapshot.source, snapshot.problem) = (source, problem)
                 }
                 try print(snapshot)
             }
@@ -64,12 +66,11 @@ extension Gists {
             }
         }
 
-        private func loadMore(_ name: String, of gists: OfflineCollection<GistsAPI>) async -> AccountError? {
+        private func loadMore(_ name: String, of gists: OfflineCollection<GistsAPI>) async -> (Bool, AccountError?) {
             do {
-                _ = try await gists.loadMore(of: name)
-                return nil
+                return (try await gists.loadMore(of: name), nil)
             } catch {
-                return error
+                return (false, error)
             }
         }
 
@@ -88,7 +89,8 @@ extension Gists {
                         list: list.rawValue, source: snapshot.source.rawValue, asOf: snapshot.asOf,
                         offline: offline || snapshot.problem != nil,
                         gists: rows.map { GistDocument($0.item, isPending: $0.isPending) },
-                        gaps: rows.indices.filter { rows[$0].followsGap }, next: hasNext ? page + 1 : nil))
+                        gaps: rows.indices.filter { rows[$0].followsGap }, next: hasNext ? page + 1 : nil,
+                        unreadable: snapshot.unreadableIDs.isEmpty ? nil : snapshot.unreadableIDs))
             } else {
                 let lines = rows.map { row in
                     (row.followsGap ? "…\n" : "") + row.item.line + (row.isPending ? "  (not sent yet)" : "") + "\n"
@@ -101,6 +103,11 @@ extension Gists {
                     ?? "of unknown age"
                 Output.say(age + ", " + (snapshot.problem?.description.shown ?? "offline"))
             }
+            if !snapshot.unreadableIDs.isEmpty {
+                Output.say(
+                    "not shown, because they cannot be read: \(snapshot.unreadableIDs.joined(separator: ", ").shown)")
+            }
+            if snapshot.hasUnidentifiedItems { Output.say("not shown: gists that the service sent without an ID") }
         }
     }
 
@@ -123,28 +130,70 @@ extension Gists {
                         problem = error
                     }
                 }
-                guard let gist = try await gists.item(id) else {
+                guard let stored = try await gists.storedItem(id) else {
                     throw problem
                         ?? AccountError(
                             .serviceUnavailable, "this gist is not stored here: show it once without --offline")
                 }
                 if let problem, problem.isAboutUser { throw problem }
-                if json {
-                    try Output.print(json: GistDocument(gist, isPending: false))
-                } else if let name = file ?? (gist.files.count == 1 ? gist.files.keys.first : nil) {
-                    guard let file = gist.files[name] else {
-                        throw AccountError(.invalidArgument, "there is no file \(name.shown) in it, only \(gist.names)")
-                    }
-                    guard let text = file.content else {
-                        throw problem
-                            ?? AccountError(.serviceUnavailable, "its text is not stored here: show it once online")
-                    }
-                    try Output.write(text)
-                } else {
-                    for name in gist.files.keys.sorted() { try Output.print(name.shown) }
+                let isWhole = try print(stored.item, stored, problem)
+                if offline || problem != nil {
+                    Output.say(
+                        (stored.asOf.map { "as of \($0.shown)" } ?? "as it is stored here") + ", "
+                            + (problem?.description.shown ?? "offline"))
                 }
-                if let problem { Output.say("as it was stored here; \(problem.description.shown)") }
+                if stored.isOutdated {
+                    Output.say("this is an old version: a list shows that the service has a newer one")
+                }
+                guard isWhole else { throw ExitCode(69) }
             }
+        }
+
+        /// Prints the gist. Returns whether the output is complete.
+        private func print(
+            _ gist: Gist, _ stored: OfflineCollection<GistsAPI>.StoredItem, _ problem: AccountError?
+        ) throws -> Bool {
+            if !gist.unreadableFiles.isEmpty {
+                Output.say("these files cannot be read: \(gist.unreadableFiles.joined(separator: ", ").shown)")
+            }
+            if json {
+                try Output.print(
+                    json: GistDocument(
+                        gist, isPending: false, asOf: stored.asOf, isOutdated: stored.isOutdated))
+                for file in gist.files.values { if let part = file.part { sayIncomplete(file.filename, part) } }
+                if gist.truncated == true { sayFilesMissing(gist) }
+                return gist.truncated != true && gist.files.values.allSatisfy { $0.part == nil }
+            }
+            guard let name = file ?? (gist.files.count == 1 ? gist.files.keys.first : nil) else {
+                for name in gist.files.keys.sorted() { try Output.print(name.shown) }
+                if gist.truncated == true { sayFilesMissing(gist) }
+                return gist.truncated != true
+            }
+            guard let file = gist.files[name] else {
+                if gist.truncated == true { sayFilesMissing(gist) }
+                throw AccountError(
+                    .invalidArgument,
+                    "there is no file \(name.shown) in it"
+                        + (gist.truncated == true ? " that the service sends" : ", only \(gist.names)"))
+            }
+            guard let text = file.content else {
+                throw problem
+                    ?? AccountError(.serviceUnavailable, "its text is not stored here: show it once online")
+            }
+            try Output.write(content: text)
+            guard let part = file.part else { return true }
+            sayIncomplete(name, part)
+            return false
+        }
+
+        private func sayIncomplete(_ name: String, _ part: String) {
+            Output.say("incomplete: this is only \(part) of \(name.shown); show it once online for the rest")
+        }
+
+        private func sayFilesMissing(_ gist: Gist) {
+            Output.say(
+                "incomplete: the service sends only \(gist.files.count) files of this gist; clone it with git for the others"
+            )
         }
     }
 }
@@ -162,19 +211,26 @@ struct GistDocument: Encodable {
     let files: [Gist.File]
     let updatedAt: String
     let pending: Bool?
+    /// Whether the gist has more files.
+    let truncated: Bool?
+    let asOf: Date?
+    let outdated: Bool?
 
     enum CodingKeys: String, CodingKey {
-        case id, description, files, updatedAt, pending
+        case id, description, files, updatedAt, pending, truncated, asOf, outdated
         case isPublic = "public"
     }
 
-    init(_ gist: Gist, isPending: Bool) {
+    init(_ gist: Gist, isPending: Bool, asOf: Date? = nil, isOutdated: Bool = false) {
         id = gist.id
         description = gist.description
         isPublic = gist.isPublic
         files = gist.files.values.sorted { $0.filename < $1.filename }
         updatedAt = gist.updatedAt
         pending = isPending ? true : nil
+        truncated = gist.truncated == true ? true : nil
+        self.asOf = asOf
+        outdated = isOutdated ? true : nil
     }
 }
 

@@ -50,7 +50,9 @@ extension Gists {
                         problem: problem?.message))
             } else {
                 if report.sentCount > 0 { Output.say("Sent \(report.sentCount).") }
-                for change in report.pending where change.state.needsDecision { Output.say(change.line) }
+                for change in report.pending where change.state.needsDecision {
+                    Output.say("\(change.line)\n\(change.advice)")
+                }
                 let waiting = report.pending.filter { !$0.state.needsDecision }
                 if let first = waiting.first {
                     let (count, reason) = (waiting.count, problem == nil ? first.lastProblem : nil)
@@ -119,7 +121,11 @@ extension Gists {
 
     struct Resolve: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "resolve", abstract: "Decide what happens to a change that the service did not accept.")
+            commandName: "resolve", abstract: "Decide what happens to a change that the service did not accept.",
+            discussion: """
+                --mine sends your version anyway. If the gist was deleted at the service, it is created again, with a \
+                new ID. Until you decide, `gists show ID` shows your version, and `gists show ID >FILE` saves it.
+                """)
 
         enum Decision: String, EnumerableFlag { case mine, theirs, discard }
 
@@ -131,9 +137,11 @@ extension Gists {
                 throw ValidationError("\(change.shown) is not a change ID")
             }
             try await Gists.run { gists in
-                guard let pending = try await gists.pendingChanges().first(where: { $0.id == id }),
-                    try await gists.resolve(id, decision == .mine ? .keepMine : .discard)
-                else {
+                let pending = try await gists.pendingChanges().first { $0.id == id }
+                if decision == .mine, let pending, pending.isAboutDeletedGist {
+                    return try await Gists.createAgain(pending, in: gists)
+                }
+                guard let pending, try await gists.resolve(id, decision == .mine ? .keepMine : .discard) else {
                     throw AccountError(.invalidArgument, "there is no such change: `gists status` shows all")
                 }
                 if decision == .mine { Output.say("It is sent with the next `gists sync`.") }
@@ -141,12 +149,36 @@ extension Gists {
                 do {
                     try await gists.refreshItem(pending.change.object)
                 } catch let error as AccountError where error.code == .serviceUnavailable {
-                    Output.say("The version of the service is shown after the next `gists sync` (\(error.message)).")
+                    Output.say(
+                        "The version of the service is shown after the next `gists sync` (\(error.message.shown)).")
                 } catch let error as AccountError where error.code == .requestFailed {
                     // The gist was deleted at the service, and is deleted here, too.
                 }
             }
         }
+    }
+}
+
+extension Gists {
+    /// Creates a gist that was deleted at the service again, with an unsent edit.
+    private static func createAgain(_ pending: PendingChange, in gists: OfflineCollection<GistsAPI>) async throws {
+        let old = pending.change.object
+        guard let gist = try await gists.item(old) else {
+            throw AccountError(.invalidArgument, "there is no such change: `gists status` shows all")
+        }
+        let texts = gist.files.compactMapValues { file in file.truncated == true ? nil : file.content }
+        let edit = GistEdit(
+            description: gist.description, isPublic: gist.isPublic,
+            files: texts.mapValues { GistEdit.File(content: $0) })
+        let change = Change(.create, body: try JSONEncoder().encode(edit))
+        // Add the new change first, so that the text is never lost.
+        try await gists.add(change)
+        _ = try await gists.resolve(pending.id, .discard)
+        let missing = gist.files.keys.filter { texts[$0] == nil }.sorted().map(\.shown)
+        if !missing.isEmpty {
+            Output.say("Without these files, whose whole text is not stored here: \(missing.joined(separator: ", ")).")
+        }
+        Output.say("It is created again with the next `gists sync`. Until then, its ID is \(change.object).")
     }
 }
 
@@ -190,8 +222,24 @@ struct PendingDocument: Encodable {
 
 extension PendingChange {
     var line: String {
-        let reason = (lastProblem ?? "").shown
-        return "\(id.uuidString.lowercased())  \(change.kind.rawValue) \(change.object)  \(state.rawValue)"
-            + (reason.isEmpty ? "" : ": \(reason)")
+        let reason = lastProblem ?? ""
+        let line = "\(id.uuidString.lowercased())  \(change.kind.rawValue) \(change.object)  \(state.rawValue)"
+        return (reason.isEmpty ? line : "\(line): \(reason)").shown
+    }
+
+    /// Whether the change is an edit of a gist that no longer exists at the service.
+    var isAboutDeletedGist: Bool {
+        // The second text is that of AccountOffline, for a gist that was deleted after the last check.
+        state == .conflict && change.kind == .update
+            && [GistsAPI.deletion, "it no longer exists"].contains { lastProblem?.hasPrefix($0) == true }
+    }
+
+    /// What the user can do about a change that needs a decision.
+    var advice: String {
+        let (id, object) = (id.uuidString.lowercased(), change.object.shown)
+        return isAboutDeletedGist
+            ? "Your version: `gists show \(object)` shows it, `gists show \(object) >FILE` saves it, and "
+                + "`gists resolve \(id) --mine` creates the gist again. `--discard` drops your change."
+            : "Decide with `gists resolve \(id) --mine` (send it again), `--theirs` or `--discard`."
     }
 }

@@ -2,18 +2,19 @@ import AccountCommands
 import AccountKit
 import AccountDocuments
 import ArgumentParser
+import Inventory
 import Terminal
 
 /// The items are either in plain text or encrypted for the signed-in user, never in both.
 extension Homepwner {
-    static func plainItems() throws -> DocumentArchive<[Item]> {
-        try DocumentArchive("Items", in: try container(), format: .xml) { $0.compactMap(\.photo) }
+    static func plainItems() throws -> DocumentArchive<Inventory<Item>> {
+        try DocumentArchive("Items", in: try container(), format: .xml) { $0.items.compactMap(\.photo) }
     }
 
-    static func sealedItems(of store: AccountStore) async throws -> DocumentArchive<[Item]> {
+    static func sealedItems(of store: AccountStore) async throws -> DocumentArchive<Inventory<Item>> {
         let container = try container()
         do {
-            return try await DocumentArchive("Items", of: store, in: container) { $0.compactMap(\.photo) }
+            return try await DocumentArchive("Items", of: store, in: container) { $0.items.compactMap(\.photo) }
         } catch {
             guard error.code == .notSignedIn else { throw error }
             throw AccountError(
@@ -24,13 +25,13 @@ extension Homepwner {
 
     /// Whether encrypted items of any user exist.
     static func isSealed(for store: @autoclosure () throws -> AccountStore) async throws -> Bool {
-        try await DocumentArchive<[Item]>.isSealed("Items", in: try container(), for: try store())
+        try await DocumentArchive<Inventory<Item>>.isSealed("Items", in: try container(), for: try store())
     }
 
     /// The items, and the photos that belong to them.
     ///
     /// - Parameter sealed: Whether to encrypt the items if there are none yet.
-    static func items(sealed: Bool = false) async throws -> DocumentArchive<[Item]> {
+    static func items(sealed: Bool = false) async throws -> DocumentArchive<Inventory<Item>> {
         let plain = try plainItems()
         // Return early: most users have no account.
         if !sealed { guard try await isSealed(for: try store()) else { return plain } }
@@ -68,14 +69,9 @@ struct Seal: AsyncParsableCommand {
     func run() async throws {
         let plain = try Homepwner.plainItems()
         let mine = try await Homepwner.sealedItems(of: try Homepwner.store())
-        let count = try await mine.moveContents(of: plain, from: []) { items, others in
-            for item in others where !items.contains(item) {
-                var item = item
-                // If an item with the same id was changed since, keep both.
-                if items.contains(where: { $0.id == item.id }) { item.id = items.newID() }
-                items.append(item)
-            }
-            return others.count
+        let count = try await mine.moveContents(of: plain, from: Inventory()) { inventory, others in
+            inventory.merge(others)
+            return others.items.count
         }
         guard let count else {
             return Output.say(

@@ -4,6 +4,7 @@ import AccountKit
 import AccountDocuments
 import ArgumentParser
 import Foundation
+import Inventory
 
 /// An inventory with photos: a document of the app and the files that belong to it. A confirmed change survives a crash
 /// and a power cut. The tool requires no account, and can encrypt everything with one.
@@ -45,9 +46,9 @@ import Foundation
 
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
         guard try await isSealed(for: store) else { return nil }
-        return try await sealedItems(of: store).linkedStorage { items in
-            items.isEmpty
-                ? nil : "\(items.count) item\(items.count == 1 ? " that is" : "s that are") kept only on this machine"
+        return try await sealedItems(of: store).linkedStorage { inventory in
+            let count = inventory.items.count
+            return count == 0 ? nil : "\(count) item\(count == 1 ? " that is" : "s that are") kept only on this machine"
         }
     }
 }

@@ -2,6 +2,7 @@ import AccountKit
 import AccountDocuments
 import ArgumentParser
 import Foundation
+import Inventory
 import Terminal
 
 struct Add: AsyncParsableCommand {
@@ -16,17 +17,17 @@ struct Add: AsyncParsableCommand {
     func run() async throws {
         let archive = try await Homepwner.items(sealed: sealing.sealed)
         let staged = try await stagedPhoto(in: archive)
-        let item = try await archive.change(from: [], adding: staged.map { [$0] } ?? []) { items in
-            var item = try Item(id: items.newID(), name: name, serial: serial, value: value)
+        let item = try await archive.change(from: Inventory(), adding: staged.map { [$0] } ?? []) { inventory in
+            var item = try Item(id: inventory.newID(), name: name, serial: serial, value: value)
             item.photo = staged?.id
-            items.append(item)
+            inventory.items.append(item)
             return item
         }
-        Output.say("Added \(item.name).")
+        Output.say("Added \(item.name.shown).")
         try Output.print(item.id)
     }
 
-    private func stagedPhoto(in archive: DocumentArchive<[Item]>) async throws -> StagedFile? {
+    private func stagedPhoto(in archive: DocumentArchive<Inventory<Item>>) async throws -> StagedFile? {
         guard let photo else { return nil }
         return try await archive.stage(contentsOf: photo)
     }
@@ -42,7 +43,7 @@ struct List: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let items = try await Homepwner.items().read() ?? []
+        let items = try await Homepwner.items().read()?.items ?? []
         if json { return try Output.print(json: Document(items: items.map { ItemDocument($0) })) }
         if items.isEmpty { return Output.say("No items yet. Add one with `homepwner add NAME`.") }
         let lines = items.map { item in
@@ -63,8 +64,8 @@ struct Show: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func run() async throws {
-        let items = try await Homepwner.items().read() ?? []
-        let item = items[try items.index(of: id)]
+        let inventory = try await Homepwner.items().read() ?? Inventory()
+        let item = inventory.items[try inventory.index(of: id)]
         if json { return try Output.print(json: ItemDocument(item)) }
         let lines = [
             "Name:    \(item.name)", item.serial.map { "Serial:  \($0)" }, item.value.map { "Value:   \($0)" },
@@ -91,16 +92,14 @@ struct Edit: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let item = try await Homepwner.items().change(from: []) { items in
-            let index = try items.index(of: id)
-            if let name { items[index].name = name }
-            if let serial { items[index].serial = serial.isEmpty ? nil : serial }
-            if let value { items[index].value = value }
-            if noValue { items[index].value = nil }
-            try items[index].check()
-            return items[index]
+        let item = try await Homepwner.items().change(from: Inventory()) { inventory in
+            let index = try inventory.index(of: id)
+            try inventory.items[index].change(
+                name: name, serial: serial.map { $0.isEmpty ? nil : $0 },
+                value: noValue ? .some(nil) : value.map { $0 })
+            return inventory.items[index]
         }
-        Output.say("Changed \(item.name).")
+        Output.say("Changed \(item.name.shown).")
     }
 }
 
@@ -110,8 +109,8 @@ struct Remove: AsyncParsableCommand {
     @Argument(help: "The ID of the item.") var id: String
 
     func run() async throws {
-        let item = try await Homepwner.items().change(from: []) { items in
-            items.remove(at: try items.index(of: id))
+        let item = try await Homepwner.items().change(from: Inventory()) { inventory in
+            inventory.items.remove(at: try inventory.index(of: id))
         }
         Output.say("Removed \(item.name.shown).")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Inventory
 
 /// An item in JSON; see the help.
 struct ItemDocument: Encodable {

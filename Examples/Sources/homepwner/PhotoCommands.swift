@@ -1,6 +1,7 @@
 import AccountKit
 import AccountDocuments
 import ArgumentParser
+import Inventory
 import Terminal
 
 struct Photo: AsyncParsableCommand {
@@ -16,10 +17,10 @@ struct Photo: AsyncParsableCommand {
         func run() async throws {
             let archive = try await Homepwner.items()
             let photo = try await archive.stage(contentsOf: file)
-            let item = try await archive.change(from: [], adding: [photo]) { items in
-                let index = try items.index(of: id)
-                items[index].photo = photo.id
-                return items[index]
+            let item = try await archive.change(from: Inventory(), adding: [photo]) { inventory in
+                let index = try inventory.index(of: id)
+                inventory.items[index].photo = photo.id
+                return inventory.items[index]
             }
             Output.say("Set the photo of \(item.name.shown).")
         }
@@ -45,12 +46,12 @@ struct Photo: AsyncParsableCommand {
                     if error.code != .damaged || photo == missing { throw error }
                 }
             }
-            Output.say("Copied the photo of \(item.name.shown) to \(file).")
+            Output.say("Copied the photo of \(item.name.shown) to \(file.shown).")
         }
 
-        private func photo(in archive: DocumentArchive<[Item]>) throws -> (Item, String) {
-            let items = try archive.read() ?? []
-            let item = items[try items.index(of: id)]
+        private func photo(in archive: DocumentArchive<Inventory<Item>>) throws -> (Item, String) {
+            let inventory = try archive.read() ?? Inventory()
+            let item = inventory.items[try inventory.index(of: id)]
             guard let photo = item.photo else {
                 throw AccountError(.invalidArgument, "\(item.name.shown) has no photo")
             }
@@ -64,13 +65,13 @@ struct Photo: AsyncParsableCommand {
         @Argument(help: "The ID of the item.") var id: String
 
         func run() async throws {
-            let item = try await Homepwner.items().change(from: []) { items in
-                let index = try items.index(of: id)
-                guard items[index].photo != nil else {
-                    throw AccountError(.invalidArgument, "\(items[index].name.shown) has no photo")
+            let item = try await Homepwner.items().change(from: Inventory()) { inventory in
+                let index = try inventory.index(of: id)
+                guard inventory.items[index].photo != nil else {
+                    throw AccountError(.invalidArgument, "\(inventory.items[index].name.shown) has no photo")
                 }
-                items[index].photo = nil
-                return items[index]
+                inventory.items[index].photo = nil
+                return inventory.items[index]
             }
             Output.say("Removed the photo of \(item.name.shown).")
         }

@@ -1,6 +1,7 @@
 import AccountKit
 import AccountDocuments
 import ArgumentParser
+import Inventory
 import Terminal
 
 struct Export: AsyncParsableCommand {
@@ -11,10 +12,11 @@ struct Export: AsyncParsableCommand {
     @Option(help: "The file, an XML property list. If it exists, it is replaced.") var xml: String
 
     func run() async throws {
-        var items = try await Homepwner.items().read() ?? []
-        for index in items.indices { items[index].photo = nil }
-        try await DocumentArchive<[Item]>.write(items, to: xml)
-        Output.say("Exported \(items.count) item\(items.count == 1 ? "" : "s") to \(xml).")
+        var inventory = try await Homepwner.items().read() ?? Inventory()
+        for index in inventory.items.indices { inventory.items[index].photo = nil }
+        try await DocumentArchive<Inventory<Item>>.write(inventory, to: xml)
+        let count = inventory.items.count
+        Output.say("Exported \(count) item\(count == 1 ? "" : "s") to \(xml.shown).")
     }
 }
 
@@ -23,29 +25,24 @@ struct Import: AsyncParsableCommand {
         abstract: "Add the items from a file.",
         discussion: """
             The file is a property list, as `homepwner export` writes it: an array of dictionaries with "name" and, \
-            optionally, "id", "serial", "value" and "createdAt". Items whose ID already exists are not changed.
+            optionally, "id", "serial", "value" and "createdAt", or a dictionary with this array in "items". Items whose \
+            ID already exists are not changed. If two different items of the file have the same ID, the second gets \
+            a new one. Other members of an item are kept.
             """)
 
     @Argument(help: "The file.") var file: String
     @OptionGroup var sealing: SealingOption
 
     func run() async throws {
-        let imported = try DocumentArchive<[ImportedItem]>.read(from: file)
-        let count = try await Homepwner.items(sealed: sealing.sealed).change(from: []) { items in
-            let before = items.count
-            for (index, one) in imported.enumerated() {
-                do {
-                    let item = try one.item(newID: items.newID())
-                    if !items.contains(where: { $0.id == item.id }) { items.append(item) }
-                } catch let error as AccountError {
-                    throw AccountError(
-                        .damaged, "item \(index + 1) of \(file): \(error.message). Nothing was imported")
-                }
-            }
-            return items.count - before
+        let imported = try DocumentArchive<Inventory<ImportedItem>>.read(from: file).items
+        let report = try await Homepwner.items(sealed: sealing.sealed).change(from: Inventory()) { inventory in
+            try inventory.items.add(imported, from: file.shown)
         }
-        let known = imported.count - count
-        Output.say(
-            "Imported \(count) item\(count == 1 ? "" : "s")." + (known > 0 ? " \(known) already existed." : ""))
+        var parts = ["Imported \(report.added) item\(report.added == 1 ? "" : "s")."]
+        if report.known > 0 { parts.append("\(report.known) already existed.") }
+        if report.renamed > 0 {
+            parts.append("\(report.renamed) got a new ID, because the file has another item with the same ID.")
+        }
+        Output.say(parts.joined(separator: " "))
     }
 }

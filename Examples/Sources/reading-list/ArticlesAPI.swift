@@ -17,9 +17,8 @@ struct ArticlesAPI: RemoteCollection {
 
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
         if head.status == .notModified { return RemotePage(items: [], next: nil) }
-        let articles = try JSONDecoder().decode(Content<[Article]>.self, from: body).data
         let next = head.headerFields[HTTPField.Name("Next-Page")!].flatMap { URLComponents(string: $0) }
-        return RemotePage(items: try articles.map { try RemoteItem($0) }, next: next?.percentEncodedQuery)
+        return try RemotePage(elementsOf: body, at: "data", next: next?.percentEncodedQuery)
     }
 
     func request(forItem id: String) -> HTTPRequest { request(.get, "/" + id) }

@@ -53,6 +53,11 @@ extension ExampleServer {
     /// The changes that the server has carried out, in order.
     func appliedChanges() async throws -> [AppliedChange] { try await allGists().changes }
 
+    /// Sets the maximum number of bytes of a file in a gist. The whole file is at its `raw_url`.
+    func limitGistContent(to bytes: Int) async throws {
+        _ = try await control(.POST, "gists-settings", ["contentLimit": JSON.integer(bytes)])
+    }
+
     /// The number of requests by route, such as `PUT /gists/{id}/star`. `log()` lists the same requests one by one.
     func gistRequests() async throws -> [String: Int] { try Self.decode(try await control(.GET, "gists-requests")) }
 
@@ -88,6 +93,9 @@ extension ExampleServer {
         ]
         return try Self.decode(try await control(.POST, "gists", body))
     }
+
+    /// Deletes a gist, as another program would.
+    func deleteGist(_ id: String) async throws { _ = try await control(.DELETE, "gists/" + id) }
 
     /// Changes a gist, as another program would. The gist's new date is always later than the old date.
     ///

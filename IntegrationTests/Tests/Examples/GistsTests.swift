@@ -100,6 +100,79 @@ struct GistsTests {
         }
     }
 
+    @Test func `gists shows a whole file, or says that it is incomplete`() async throws {
+        try await GistsUser.run { user in
+            try await user.server.limitGistContent(to: 1000)
+            let text = String(repeating: "0123456789é\n", count: 200)
+            let gist = try await user.server.createGist(files: ["a b.txt": text])
+            try await user.server.arm(Fault(path: "/gists-raw/*", status: 503, times: nil))
+            let part = try await user.gists("show", gist.id)
+            #expect(part.exitCode == 69 && text.hasPrefix(part.output) && part.output.utf8.count <= 1000, "\(part)")
+            #expect(part.errors.contains("incomplete: this is only the first"), "\(part)")
+            #expect(part.errors.contains(" of 2600 bytes"), "\(part)")
+            #expect(try await user.offline("show", gist.id).exitCode == 69)
+            try await user.server.clearFaults()
+            let whole = try await user.gists("show", gist.id)
+            #expect(whole.exitCode == 0 && whole.output == text, "\(whole)")
+            // Without the network, the stored file is whole, too, and has its age.
+            let stored = try await user.gists("show", gist.id, "--offline")
+            #expect(stored.exitCode == 0 && stored.output == text, "\(stored)")
+            #expect(stored.errors.hasPrefix("as of ") && !stored.errors.contains("old version"), "\(stored)")
+
+            try await user.server.editGist(gist.id, files: ["a b.txt": "new"])
+            _ = try await user.list()
+            let old = try await user.gists("show", gist.id, "--offline")
+            #expect(old.exitCode == 0 && old.errors.contains("this is an old version"), "\(old)")
+
+            let files = Dictionary(uniqueKeysWithValues: (1...301).map { ("\($0).txt", "x") })
+            let large = try await user.server.createGist(files: files)
+            let names = try await user.gists("show", large.id)
+            #expect(names.exitCode == 69 && names.errors.contains("only 300 files"), "\(names)")
+            let same = try await user.gists(
+                "create", try user.file("n.txt", "one"), user.container.path("files/../files/n.txt"))
+            #expect(same.exitCode == 64 && same.errors.contains("same file n.txt"), "\(same)")
+            #expect(try await user.server.appliedChanges().isEmpty)
+        }
+    }
+
+    @Test func `gists shows all gists beside one that it cannot read`() async throws {
+        try await GistsUser.run { user in
+            func gist(_ id: String, _ files: String) -> String {
+                #"{"id":"\#(id)","public":true,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","files":\#(files)}"#
+            }
+            let whole = #"{"a.txt":{"filename":"a.txt","size":3}}"#
+            let body =
+                "["
+                + [
+                    gist("one", whole), gist("two", #"{"a.txt":null,"b.txt":{"filename":"b.txt"}}"#),
+                    gist("three", "7"), "null",
+                ]
+                .joined(separator: ",") + "]"
+            try await user.server.arm(
+                Fault(path: "/gists", status: 200, headers: ["Content-Type": "application/json"], body: body, times: 1))
+            for arguments in [["list"], ["list", "--offline"]] {
+                let list = try await user.gists.run(arguments)
+                #expect(list.exitCode == 0, "\(list)")
+                #expect(list.output.contains("one  a.txt") && list.output.contains("two  b.txt"), "\(list)")
+                #expect(list.errors.contains("cannot be read: three"), "\(list)")
+                #expect(list.errors.contains("without an ID"), "\(list)")
+            }
+        }
+    }
+
+    @Test func `gists lists each gist on one page while deletes wait`() async throws {
+        try await GistsUser.run { user in
+            let ids = Array(try await user.server.seedGists(75).reversed())
+            #expect(try await user.ids() == ids)
+            // While deletes wait, each other gist is on one page.
+            for id in [ids[4], ids[29], ids[30]] { #expect(try await user.offline("delete", id).exitCode == 0) }
+            let expected = ids.filter { ![ids[4], ids[29], ids[30]].contains($0) }
+            var shown: [String] = []
+            for page in 1...3 { shown += try await user.list("mine", "--page", "\(page)", "--offline").gists.map(\.id) }
+            #expect(shown == expected)
+        }
+    }
+
     /// Mounts over the container, which has a copy beside it.
     private static let readOnly = "mount --bind '$' '$'; mount -o remount,bind,ro '$'"
     private static let full = """

@@ -27,6 +27,7 @@ actor BlobReception {
 
     private let partial: PartialBlob
     private let request: HTTPRequest
+    private let remote: any RemoteBlob
     private let resumption: PartialBlob.Resumption?
     private let limit: Int
     private let check: @Sendable () async throws -> Void
@@ -44,11 +45,13 @@ actor BlobReception {
 
     /// - Parameter check: A function that throws an error if the user has signed out.
     init(
-        _ partial: PartialBlob, _ request: HTTPRequest, resuming resumption: PartialBlob.Resumption?, limit: Int,
+        _ partial: PartialBlob, _ request: HTTPRequest, of remote: any RemoteBlob,
+        resuming resumption: PartialBlob.Resumption?, limit: Int,
         checking check: @escaping @Sendable () async throws -> Void, report: @escaping @Sendable (BlobProgress) -> Void
     ) {
         self.partial = partial
         self.request = request
+        self.remote = remote
         self.resumption = resumption
         self.limit = limit
         self.check = check
@@ -118,7 +121,7 @@ actor BlobReception {
     }
 
     private func begin(_ head: HTTPResponse, _ body: Data = Data()) async throws {
-        let response = BlobResponse(head, body, to: request, resuming: resumption)
+        let response = BlobResponse(head, body, to: request, of: remote, resuming: resumption)
         self.response = response
         switch response {
         case .whole(let record):

@@ -19,12 +19,13 @@ enum BlobResponse {
 
     case notModified
 
+    /// The service no longer has the blob.
     case gone(AccountError)
 
     case failed(AccountError)
 
     init(
-        _ head: HTTPResponse, _ body: Data = Data(), to request: HTTPRequest,
+        _ head: HTTPResponse, _ body: Data = Data(), to request: HTTPRequest, of remote: any RemoteBlob,
         resuming resumption: PartialBlob.Resumption?
     ) {
         switch head.status.code {
@@ -43,8 +44,11 @@ enum BlobResponse {
         case 200...399 where head.status.code != 304 && head.status.kind != .redirection:
             self = .failed(Self.unusable("no usable response (\(head.status.code))"))
         default:
-            let error = AccountError(blob: head, body)
-            self = [404, 410].contains(head.status.code) ? .gone(error) : .failed(error)
+            let isMissing = [404, 410].contains(head.status.code)
+            self =
+                isMissing && remote.isFromService(head, body)
+                ? .gone(AccountError(.requestFailed, "the service no longer has the blob (\(head.status.code))"))
+                : .failed(AccountError(blob: head, body))
         }
     }
 
@@ -54,11 +58,7 @@ enum BlobResponse {
             return .failed(AccountError(.conflict, "the service now has another version of the blob"))
         }
         guard MediaType.isAccepted(type, by: request.headerFields[.accept], isTagged: tag != nil) else {
-            return .failed(
-                AccountError(
-                    .serviceUnavailable,
-                    "another server responded instead of the service (\(type?.text ?? "")): if this network has a sign-in page, open it"
-                ))
+            return .failed(foreign(type))
         }
         let length = head.headerFields[.contentLength]
         let byteCount = length.flatMap { ContentRange.number($0) }
@@ -85,12 +85,19 @@ enum BlobResponse {
         return range
     }
 
+    static func foreign(_ type: MediaType?) -> AccountError {
+        AccountError(
+            .serviceUnavailable,
+            "another server responded instead of the service (\(type?.text ?? "")): if this network has a sign-in page, open it"
+        )
+    }
+
     static func unusable(_ what: String) -> AccountError {
         AccountError(.requestFailed, "the service sent \(what)")
     }
 }
 
-private struct MediaType {
+struct MediaType {
     let text: String
 
     init?(_ field: String?) {
@@ -116,14 +123,17 @@ private struct MediaType {
 extension AccountError {
     init(blob head: HTTPResponse, _ body: Data) {
         // The app can repeat downloads and uploads, so it does not matter whether the service executed the request.
+        let isMissing = [404, 410].contains(head.status.code)
         let outcome = ResponseOutcome(
-            status: head.status.code, body: body, at: Date(), missing: { .conflict($0) },
-            field: { name in HTTPField.Name(name).flatMap { head.headerFields[$0] } })
+            status: head.status.code, body: body,
+            answer: head.status.kind == .clientError ? isMissing ? .missing : .refused : .foreign,
+            at: Date(), missing: { .refused($0) },
+            fields: { name in HTTPField.Name(name).map { head.headerFields[values: $0] } ?? [] })
         switch outcome {
         case .signIn(let words):
             self.init(.notSignedIn, "the service no longer accepts this session (\(words)): sign in again")
-        case .conflict where [404, 410].contains(head.status.code):
-            self.init(.requestFailed, "the service no longer has the blob (\(head.status.code))")
+        case .refused(let words) where isMissing:
+            self.init(.requestFailed, "a server responded that it does not have the blob (\(words))")
         case .conflict(let words):
             self.init(
                 .conflict,

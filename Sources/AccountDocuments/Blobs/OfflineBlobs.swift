@@ -34,6 +34,9 @@ public final class OfflineBlobs: Sendable {
     /// The approximate maximum size on the disk, in bytes, and the maximum size of one blob.
     public let maximumByteCount: Int
 
+    /// The maximum length of the beginning of a response to an upload that the adapter receives.
+    private static let maximumAnswerByteCount = 64 << 10
+
     let folder: BlobFolder
     private let transport: RemoteBlobTransport
     private let clock: any WallClock
@@ -123,7 +126,7 @@ public final class OfflineBlobs: Sendable {
     ///   - owner: The owner of the blob.
     ///   - progress: A function that receives the progress of a download.
     /// - Throws: The errors of ``blob(_:owner:progress:)``. If the service no longer has the blob, this method also
-    ///   removes the stored blob.
+    ///   removes the stored blob. A 404 of another server, such as a proxy, does not remove the stored blob.
     public func refresh(
         _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
     ) async throws(AccountError) -> OfflineBlob {
@@ -180,7 +183,7 @@ public final class OfflineBlobs: Sendable {
                 request.headerFields[.ifRange] = resumption.entityTag
             }
             let reception = BlobReception(
-                partial, request, resuming: resumption, limit: maximumByteCount,
+                partial, request, of: remote, resuming: resumption, limit: maximumByteCount,
                 checking: { try await self.store.requireCurrent(self.key) }, report: progress)
             switch try await outcome(of: request, in: reception, partial) {
             case .complete:
@@ -260,7 +263,7 @@ public final class OfflineBlobs: Sendable {
     ///   - progress: A function that receives the number of bytes that were sent.
     /// - Returns: The entity tag of the new version, if the service sent one.
     /// - Throws: `conflict` if the service's version does not match the condition; `serviceUnavailable` if there was no
-    ///   response, although the service may have stored the file; `inaccessible` if the file cannot be read;
+    ///   response from the service, although the service may have stored the file; `inaccessible` if the file cannot be read;
     ///   `notSignedIn`; `requestFailed`.
     @discardableResult
     public func upload(
@@ -292,10 +295,14 @@ public final class OfflineBlobs: Sendable {
         case .unchanged(let tag): request.headerFields[.ifMatch] = tag
         case .absent: request.headerFields[.ifNoneMatch] = "*"
         }
-        let (head, body) = try await transport(request, (file.byteCount, { try file.pieces() })) { _, _ in
-            // Only the head of a successful response is used.
+        let beginning = Mutex(Data())
+        let (head, body) = try await transport(request, (file.byteCount, { try file.pieces() })) { _, piece in
+            beginning.withLock { $0 += piece.prefix(Self.maximumAnswerByteCount - $0.count) }
         }
         guard head.status.kind == .successful else { throw AccountError(blob: head, body) }
+        guard remote.isFromService(head, beginning.withLock { $0 }) else {
+            throw BlobResponse.foreign(MediaType(head.headerFields[.contentType]))
+        }
         // A tag means that the service stored exactly these bytes (RFC 9110, section 9.3.4).
         let tag = head.headerFields[.eTag]
         // Prevent a running download of an older version from replacing the new blob.

@@ -1,3 +1,4 @@
+import AccountSupport
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -9,8 +10,8 @@ public import Foundation
 /// An adapter for the blobs of a service, such as images and attachments. An app implements one adapter for each
 /// service.
 ///
-/// An adapter only creates requests. This module adds ranges and validators, sends requests, stores blobs and
-/// interprets statuses.
+/// An adapter only creates requests, and recognizes the responses of the service. This module adds ranges
+/// and validators, sends requests, stores blobs and interprets statuses.
 ///
 /// The response to a download must match the request. AccountKit rejects a response with a type that `Accept` does not
 /// name, or with an `ETag` that differs from `If-Match`. Set both fields, so that AccountKit does not store the page of
@@ -22,6 +23,31 @@ public protocol RemoteBlob: Sendable {
     /// Returns the request that creates or replaces a blob, usually with the method PUT. The body of the request is the
     /// file.
     func request(uploading id: String) -> HTTPRequest
+
+    /// Returns whether a response has the form of the service's responses.
+    ///
+    /// AccountKit asks this for a response to an upload with a status from 200 to 299, and for a response to a download
+    /// with status 404 or 410. Other servers send such responses too: the page of a captive portal has status 200, and a
+    /// proxy responds with its own 404. Only a response from the service confirms an upload, or removes a stored blob.
+    ///
+    /// By default, a response is from the service if its body is a JSON object, or if its status is from 200 to 299 and
+    /// it has an `ETag`, or status 201 or 204 and no web page. For other services, recognize the form of the body, or a
+    /// header field that only the service sends.
+    ///
+    /// - Parameters:
+    ///   - head: The status and header fields.
+    ///   - body: The body, of which AccountKit passes at most 64 KiB.
+    func isFromService(_ head: HTTPResponse, _ body: Data) -> Bool
+}
+
+extension RemoteBlob {
+    /// Returns whether a response has the usual form.
+    public func isFromService(_ head: HTTPResponse, _ body: Data) -> Bool {
+        if JSONValue.object(from: body) != nil { return true }
+        guard head.status.kind == .successful else { return false }
+        return head.headerFields[.eTag] != nil
+            || [201, 204].contains(head.status.code) && MediaType(head.headerFields[.contentType])?.isPage != true
+    }
 }
 
 /// A body of any size in pieces: its size in bytes, and a function that returns the pieces from the beginning. The

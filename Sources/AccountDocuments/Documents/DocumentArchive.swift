@@ -19,6 +19,8 @@ import AccountSupport
 /// tool that edits the value in memory must save it with a change, both when the user requests it and in its signal
 /// handler.
 ///
+/// If other programs change the document too, keep the members that your type does not use: see ``OtherKeys``.
+///
 /// AccountKit loads a document into memory, and a document has at most 64 MiB. Store photos and other large data in
 /// separate files, `Notes/<id>`, and store the IDs of the files in the document: see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {

@@ -51,24 +51,8 @@ public struct APIResponse: Sendable {
         } catch {
             // The text of the decoder's error may repeat values of the response, so it is not the cause.
             throw AccountError(
-                .requestFailed, "the response from \(origin) has an unexpected form (\(Self.flaw(error)))")
-        }
-    }
-
-    /// Returns the place and the kind of a flaw, without values of the response.
-    private static func flaw(_ error: any Error) -> String {
-        func place(_ path: [any CodingKey]) -> String {
-            let names = path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }
-            return names.isEmpty ? "the whole value" : names.joined(separator: ".")
-        }
-        return switch error {
-        case DecodingError.keyNotFound(let key, let context): "\(place(context.codingPath + [key])) is missing"
-        case DecodingError.valueNotFound(_, let context): "\(place(context.codingPath)) is null"
-        case DecodingError.typeMismatch(_, let context): "\(place(context.codingPath)) has another type"
-        case DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty:
-            "it is not JSON, or has a number that does not fit its field"
-        case DecodingError.dataCorrupted(let context): "\(place(context.codingPath)) has an invalid value"
-        default: "it is not the expected JSON"
+                .requestFailed,
+                "the response from \(origin) has an unexpected form (\(error.reason ?? "it is not the expected JSON"))")
         }
     }
 
@@ -94,10 +78,6 @@ public struct APIResponse: Sendable {
         guard let object = JSONValue.object(from: response.body) else {
             return response.mediaType == "text/plain" ? text.shown(String(decoding: response.body, as: UTF8.self)) : nil
         }
-        // Sources: GitHub, GitLab and others; RFC 6749, section 5.2; RFC 9457, section 3.1. Google sends an object as
-        // `error`.
-        let nested: JSONObject = if case .object(let members)? = object["error"] { members } else { [:] }
-        let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
-        return (named + [nested["message"]]).lazy.compactMap { text.shown($0?.string) }.first
+        return ServiceExplanation.words(in: object, text)
     }
 }

@@ -164,6 +164,56 @@ public struct AuthenticatedClient: Sendable {
         try await send(request.method, url(of: request), request.headerFields, body)
     }
 
+    /// Sends a GET request for a URL in a response of the API, such as the address of a file on a download server.
+    ///
+    /// The token is sent only to the origin of the API. To any other origin, the client sends the request without a
+    /// token, so the URL itself must grant access. The client follows no redirects. It connects to this machine or a
+    /// private network only if the API is there, too.
+    ///
+    /// - Parameters:
+    ///   - link: A complete URL, or a path on the origin. `http` is valid only if the origin of the API is `http`.
+    ///   - fields: Header fields.
+    /// - Returns: The response, with any status.
+    /// - Throws: `invalidArgument` if no request may be sent to the URL; otherwise the errors of ``send(_:body:)``.
+    public func get(link: String, headerFields fields: HTTPFields = [:]) async throws(AccountError) -> APIResponse {
+        var fields = fields
+        if fields[.accept] == nil { fields[.accept] = "*/*" }
+        let isPath = link.hasPrefix("/") && !link.hasPrefix("//")
+        let url: ServiceURL
+        do {
+            url = try ServiceURL(isPath ? origin + link : link)
+        } catch {
+            throw AccountError(.invalidArgument, "a link in a response of \(origin) \(error.text)")
+        }
+        guard ServiceURL(at: url, path: "") != originURL else { return try await send(.get, link, fields) }
+        guard url.scheme == "https" || originURL.scheme == "http" else {
+            throw AccountError(
+                .invalidArgument, "a link in a response of \(origin) leads to another program on this machine")
+        }
+        if let name = fields.reservedName {
+            throw AccountError(.invalidArgument, "the caller must not set the header field \(name)")
+        }
+        var request = ServiceRequest(url: url)
+        request.headerFields = fields
+        request.bodyLimit = maximumResponseLength
+        let place = ServiceURL(at: url, path: "").description
+        let response: ServiceResponse
+        do {
+            response = try await transported(
+                request, by: HTTPTransport.shared.reaching(hostsNamedBy: originURL))
+        } catch {
+            throw AccountError(request: AuthorityError(error), to: place)
+        }
+        if let failure = Self.interception(of: response, to: request) {
+            throw AccountError(request: failure, to: place)
+        }
+        guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
+            throw AccountError(
+                .requestFailed, "the response from \(place) is longer than \(maximumResponseLength) bytes")
+        }
+        return APIResponse(response, from: place, hiding: [])
+    }
+
     func url(of request: HTTPRequest) -> String {
         let path = request.path ?? ""
         return request.authority.map { "\(request.scheme ?? originURL.scheme)://\($0)\(path)" } ?? path
@@ -297,9 +347,11 @@ public struct AuthenticatedClient: Sendable {
         return .intercepted("a web page instead of JSON")
     }
 
-    private func transported(_ request: ServiceRequest) async throws -> ServiceResponse {
+    private func transported(
+        _ request: ServiceRequest, by connection: HTTPTransport = .shared
+    ) async throws -> ServiceResponse {
         guard let transport else {
-            return try await HTTPTransport.shared.send(
+            return try await connection.send(
                 request, timeout: timeout, clock: SystemWallClock(), logger: logger)
         }
         return try await nonces.exchange(request, clock: SystemWallClock()) { request in

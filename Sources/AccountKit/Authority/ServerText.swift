@@ -12,20 +12,33 @@ package struct ServerText: Sendable {
     package init(secrets: [Secret]) { self.secrets = secrets }
 
     /// Returns at most 200 visible characters, or `nil` if the text has no visible characters or repeats a secret.
+    ///
+    /// Joiners, which emoji and some scripts require, stay. Other invisible characters are removed.
     package func shown(_ text: String?) -> String? {
         // Drop longer texts instead of searching them for secrets.
         guard let text, text.utf8.count <= 4096, !repeatsSecret(text) else { return nil }
+        var kept = String.UnicodeScalarView()
         var visible = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            if scalar.properties.isWhitespace {
-                visible.append(" ")
-            } else if !scalar.controlsDisplay {
-                visible.append(scalar)
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.first {
+            let flag = rest.prefix(rest.flagLength)
+            kept.append(contentsOf: flag)
+            visible.append(contentsOf: flag)
+            if flag.isEmpty {
+                if scalar.properties.isWhitespace {
+                    kept.append(" ")
+                    visible.append(" ")
+                } else if !scalar.controlsDisplay {
+                    if !scalar.isInvisible { visible.append(scalar) }
+                    if !scalar.isInvisible || scalar.isJoinerOrMark { kept.append(scalar) }
+                }
             }
+            rest = rest.dropFirst(max(flag.count, 1))
         }
-        let words = String(visible).split(separator: " ").joined(separator: " ")
-        // Check again: a control character in the middle may have hidden a secret.
-        guard !words.isEmpty, !repeatsSecret(words) else { return nil }
+        // Check again: invisible characters in the middle may have hidden a secret.
+        let plain = String(visible).split(separator: " ").joined(separator: " ")
+        guard !plain.isEmpty, !repeatsSecret(plain) else { return nil }
+        let words = String(kept).split(separator: " ").joined(separator: " ")
         return words.count <= 200 ? words : words.prefix(199) + "…"
     }
 
@@ -158,5 +171,18 @@ extension ServerText {
         }
         guard digits.count == digitCount else { return .beginning }
         return value == Int(byte) ? .whole(end: start + digitCount) : .none
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether the character has neither a shape nor a width.
+    fileprivate var isInvisible: Bool {
+        properties.generalCategory == .format && properties.isDefaultIgnorableCodePoint
+    }
+
+    /// Whether the character joins or separates letters or emoji (UAX #31, section 2.3), or marks the direction of its
+    /// neighbors without reordering other text (UAX #9, section 2.6).
+    fileprivate var isJoinerOrMark: Bool {
+        properties.isJoinControl || value == 0x061C || value == 0x200E || value == 0x200F
     }
 }

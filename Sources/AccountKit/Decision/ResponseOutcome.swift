@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
 #else
@@ -22,56 +24,100 @@ package enum ResponseOutcome: Equatable, Sendable {
     /// The time to wait if a service reports its rate limit without a time.
     package static let usualPause = Duration.seconds(60)
 
-    /// Interprets a response (RFC 9110, section 15). If the body is JSON with a string `message`, that string is the
-    /// explanation. `missing` returns the outcome for 404 and 410. `field` returns the value of a header field by its
-    /// name in lower case.
+    /// What a response says, according to its status and its form. The adapter for a service decides this, because each
+    /// service has its own form.
+    package enum Answer: Sendable {
+        case done
+        case missing
+        case refused
+        /// The response does not have the form of the service, so it may come from a captive portal or a proxy.
+        case foreign
+    }
+
+    /// Interprets a response (RFC 9110, section 15). The explanation is in the JSON of the body; see
+    /// ``ServiceExplanation``.
+    ///
+    /// Times are relative to the field `Date` of the response, because this machine's clock may be wrong.
+    ///
+    /// - Parameters:
+    ///   - answer: What the response says. A response that asks for a retry needs no particular form.
+    ///   - date: The time by this machine's clock, for a response without `Date`.
+    ///   - missing: Returns the outcome for an item that does not exist.
+    ///   - fields: Returns the values of a header field by its name in lower case.
     package init(
-        status: Int, body: Data, at date: Date, missing: (_ words: String) -> ResponseOutcome,
-        field: (_ name: String) -> String?
+        status: Int, body: Data, answer: Answer, at date: Date, missing: (_ words: String) -> ResponseOutcome,
+        fields: (_ name: String) -> [String]
     ) {
-        let words = "\(status)\(Self.words(in: body).map { ": \($0)" } ?? "")"
-        // The value is in seconds (RFC 9110, section 10.2.3).
-        let retryAfter = field("retry-after").flatMap(Int.init).map { Duration.seconds(min(max($0, 0), 86_400)) }
+        let permission = MissingPermission(status: status, field: { fields($0).first })
+        let words = ["\(status)", Self.words(in: body), permission?.description].compactMap(\.self)
+            .joined(separator: ": ")
+        let date = fields("date").first.flatMap { HTTPDate.date(from: $0) } ?? date
+        let retryAfter = RetryAfter.duration(in: fields("retry-after"), at: date)
         switch status {
-        case 200...299: self = .done
-        case 401: self = .signIn(words)
-        case 404, 410: self = missing(words)
-        case 409, 412: self = .conflict(words)
         case 403, 429:
-            self =
-                Self.limit(retryAfter, words, at: date, field)
-                ?? (status == 403 ? .refused(words) : .pause(words, Self.usualPause))
+            if let pause = Self.limit(retryAfter, words, at: date, fields) {
+                self = pause
+                return
+            }
+            if status == 429 {
+                self = .pause(words, Self.usualPause)
+                return
+            }
         // The service has not begun to process the request.
-        case 408, 425: self = .later(words, wait: retryAfter)
-        case 500...599 where status != 511: self = .unknown(words, wait: retryAfter)
-        case 400...499: self = .refused(words)
-        default: self = .later("another server responded (\(words))", wait: nil)
+        case 408, 425:
+            self = .later(words, wait: retryAfter)
+            return
+        // The network has not forwarded the request (RFC 6585, section 6).
+        case 511:
+            self = .later(Self.foreign(words), wait: nil)
+            return
+        case 500...599:
+            self = .unknown(words, wait: retryAfter)
+            return
+        // The form of this answer is the challenge, and its body may be empty (RFC 6750, section 3).
+        case 401 where answer != .foreign || fields("www-authenticate").contains(where: Self.isOfToken):
+            self = .signIn(words)
+            return
+        default: break
         }
+        switch answer {
+        case .done: self = .done
+        // Some services hide an item behind a 404 from a token without the scope.
+        case .missing: self = permission == nil ? missing(words) : .refused(words)
+        case .refused: self = [409, 412].contains(status) ? .conflict(words) : .refused(words)
+        // The server that responded may have forwarded the request.
+        case .foreign: self = .unknown(Self.foreign(words), wait: nil)
+        }
+    }
+
+    private static func foreign(_ words: String) -> String {
+        "another server responded (\(words)): a captive portal or a proxy?"
+    }
+
+    private static func isOfToken(_ challenge: String) -> Bool {
+        ["bearer", "dpop"].contains { challenge.lowercased().hasPrefix($0) }
     }
 
     /// Returns a pause if a rate limit is reached. GitHub reports a rate limit with 403 as well as with 429.
     private static func limit(
-        _ retryAfter: Duration?, _ words: String, at date: Date, _ field: (String) -> String?
+        _ retryAfter: Duration?, _ words: String, at date: Date, _ fields: (String) -> [String]
     ) -> ResponseOutcome? {
         if let retryAfter { return .pause(words, retryAfter) }
-        if field("x-ratelimit-remaining") == "0" {
-            let reset = field("x-ratelimit-reset").flatMap(Double.init).map { $0 - date.timeIntervalSince1970 }
-            return .pause(words, reset.map { .seconds(min(max($0, 1), 86_400)) } ?? usualPause)
+        if fields("x-ratelimit-remaining").first == "0" {
+            let reset = fields("x-ratelimit-reset").first.flatMap { Double(decimal: $0) }.map { reset in
+                // Most services send a date in seconds since 1970, and some send the seconds to wait.
+                reset <= RetryAfter.limit ? reset : reset - date.timeIntervalSince1970
+            }
+            return .pause(words, reset.map { .seconds(min(max($0, 1), RetryAfter.limit)) } ?? usualPause)
         }
         return words.lowercased().contains("rate limit") ? .pause(words, usualPause) : nil
     }
 
     /// Returns the service's explanation in one line that is safe for a terminal.
     private static func words(in body: Data) -> String? {
-        struct Explanation: Decodable { var message: String? }
-        guard body.count <= 1 << 16,
-            // Without an explanation, the caller uses the status.
-            let text = (try? JSONDecoder().decode(Explanation.self, from: body))?.message
-        else { return nil }
-        let line = text.prefix(200).map {
-            $0.isNewline || $0.unicodeScalars.contains { $0.properties.generalCategory == .control } ? " " : $0
-        }
-        return String(line)
+        // Without an explanation, the caller uses the status.
+        guard body.count <= 1 << 16, let object = JSONValue.object(from: body) else { return nil }
+        return ServiceExplanation.words(in: object, ServerText(secrets: []))
     }
 }
 

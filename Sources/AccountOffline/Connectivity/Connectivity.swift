@@ -2,12 +2,18 @@
 import AccountKit
 import HTTPTypes
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The reachability of a service, according to the most recent requests.
 public enum Connectivity: Sendable, Hashable {
-    /// The last request received a response.
+    /// The last request received a response from the service.
     case online
-    /// The state is unknown: the app has sent no request, a single request has failed, or the last failures are too
-    /// long ago.
+    /// The state is unknown: the app has sent no request, a single request has failed or received a response from
+    /// another server, or the last failures are too long ago.
     case uncertain(Problem?)
     /// Several requests in a row have failed.
     case offline(Problem)
@@ -27,7 +33,7 @@ public enum Connectivity: Sendable, Hashable {
         case nameLookUp
         /// There was no connection, or the connection was interrupted.
         case network
-        /// Another server responded, such as the sign-in page of a captive portal.
+        /// Another server responded, such as the sign-in page of a captive portal, or a proxy.
         case portal
         /// The connection is not trusted.
         case tls
@@ -37,16 +43,27 @@ public enum Connectivity: Sendable, Hashable {
 }
 
 extension Connectivity.Problem {
-    init?(_ head: HTTPResponse, to request: HTTPRequest) {
-        let type = head.headerFields[.contentType] ?? "", wanted = request.headerFields[.accept] ?? ""
-        if type.hasPrefix("text/html"), wanted.contains("json"), !wanted.contains("html") {
-            self.init(kind: .portal, description: "a web page arrived instead of data: a captive portal?")
-            return
+    /// - Parameter isForeign: Whether the response does not have the form of the service.
+    init?(_ head: HTTPResponse, isForeign: Bool) {
+        switch head.status.code {
+        case 511: self.init(kind: .portal, description: "status 511: a captive portal?")
+        // Gateways of the service respond to failures in their own form.
+        case 500...599: self.init(kind: .service, description: "status \(head.status.code)")
+        case let status where isForeign:
+            self.init(
+                kind: .portal,
+                description: "another server responded (status \(status)): a captive portal or a proxy?")
+        default: return nil
         }
-        guard head.status.kind == .serverError else { return nil }
-        self.init(
-            kind: head.status.code == 511 ? .portal : .service,
-            description: "status \(head.status.code)")
+    }
+
+    /// Returns whether a response contains another kind of data than the request accepts, although the request accepts
+    /// only JSON.
+    static func isForeign(_ head: HTTPResponse, _ body: Data, to request: HTTPRequest) -> Bool {
+        let types = (request.headerFields[.accept] ?? "").split(separator: ",")
+        guard !types.isEmpty, types.allSatisfy({ $0.contains("json") }) else { return false }
+        if body.isEmpty { return head.headerFields[.contentType]?.hasPrefix("text/html") == true }
+        return !RemoteAnswer.beginsLikeJSON(body) && !AnyJSON.isWhole(body)
     }
 
     init?(_ error: any Error) {

@@ -4,9 +4,9 @@ public import HTTPTypes
 import Synchronization
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+public import FoundationEssentials
 #else
-import Foundation
+public import Foundation
 #endif
 
 /// Determines from the app's own requests whether a service is reachable. While the service is unreachable and there
@@ -19,7 +19,8 @@ import Foundation
 /// ```
 ///
 /// The monitor does not report that the service is unreachable after a single failure, or after several simultaneous
-/// failures with the same cause. A state expires after 60 seconds without requests.
+/// failures with the same cause. A response from another server, such as a captive portal or a proxy, is a failure. A
+/// state expires after 60 seconds without requests.
 public final class ConnectivityMonitor: Sendable {
     private struct State {
         var connectivity = Connectivity.uncertain(nil)
@@ -36,6 +37,7 @@ public final class ConnectivityMonitor: Sendable {
     private let state = Mutex(State())
     private let send: RemoteTransport
     private let probe: HTTPRequest
+    private let isFromService: (@Sendable (HTTPResponse, Data) -> Bool)?
     private let clock: any WallClock
     private let sleep: @Sendable (Duration) async throws -> Void
 
@@ -47,20 +49,28 @@ public final class ConnectivityMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - transport: The function that sends requests.
-    ///   - probe: A small request to send while the service is unreachable. Any response except a server error means
-    ///     that the service is reachable.
+    ///   - probe: A small request to send while the service is unreachable. Any response of the service except a server
+    ///     error means that the service is reachable.
     ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - isFromService: A function that recognizes the service by the form of a response, for example with
+    ///     ``RemoteCollection/answer(_:_:to:)``. Without this function, a response is from another server if the request
+    ///     accepts only JSON and the body is not JSON.
     public convenience init(
-        _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: (any WallClock)? = nil
+        _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: (any WallClock)? = nil,
+        isFromService: (@Sendable (_ head: HTTPResponse, _ body: Data) -> Bool)? = nil
     ) {
-        self.init(transport, probe: probe, clock: clock ?? SystemWallClock()) { try await Task.sleep(for: $0) }
+        self.init(transport, probe: probe, clock: clock ?? SystemWallClock(), isFromService: isFromService) {
+            try await Task.sleep(for: $0)
+        }
     }
 
     init(
         _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: any WallClock,
+        isFromService: (@Sendable (HTTPResponse, Data) -> Bool)? = nil,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) {
         send = transport
+        self.isFromService = isFromService
         self.probe = probe
         self.clock = clock
         self.sleep = sleep
@@ -72,13 +82,24 @@ public final class ConnectivityMonitor: Sendable {
             let generation = state.withLock { $0.generation }
             do {
                 let response = try await send(request, body)
-                note(Connectivity.Problem(response.head, to: request), since: generation, isResponse: true)
+                note(problem(response, to: request), since: generation, isResponse: true)
                 return response
             } catch {
                 note(Connectivity.Problem(error), since: generation, isResponse: false)
                 throw error
             }
         }
+    }
+
+    private func problem(
+        _ response: (head: HTTPResponse, body: Data), to request: HTTPRequest
+    ) -> Connectivity.Problem? {
+        // A response to a conditional request has no content to recognize.
+        let isForeign =
+            response.head.status != .notModified
+            && (isFromService.map { !$0(response.head, response.body) }
+                ?? Connectivity.Problem.isForeign(response.head, response.body, to: request))
+        return Connectivity.Problem(response.head, isForeign: isForeign)
     }
 
     /// The current state.
@@ -144,7 +165,7 @@ public final class ConnectivityMonitor: Sendable {
             // A probe may continue after the request that started it, and after the end of the user's session.
             let response = try? await AccountStore.withRequestsForAnyUser({ try await transport(probe, nil) })
         else { return Task.isCancelled }
-        return Connectivity.Problem(response.head, to: probe) == nil
+        return problem(response, to: probe) == nil
     }
 
     private func note(_ problem: Connectivity.Problem?, since generation: Int, isResponse: Bool) {

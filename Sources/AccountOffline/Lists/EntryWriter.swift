@@ -34,6 +34,31 @@ struct EntryWriter {
         try Int.fetchOne(database, sql: "SELECT count(*) FROM entry WHERE list = ?", arguments: [list]) ?? 0
     }
 
+    /// Returns the number of rows of a segment before a position.
+    func count(in segment: Int, before position: Int) throws -> Int {
+        try Int.fetchOne(
+            database, sql: "SELECT count(*) FROM entry WHERE list = ? AND segment = ? AND position < ?",
+            arguments: [list, segment, position]) ?? 0
+    }
+
+    /// Returns the first and the last position of items in a segment. If the segment contains none of the items, the
+    /// result is after all rows.
+    func range(of items: [Int64], in segment: Int) throws -> (first: Int, last: Int) {
+        let positions = try items.compactMap { try place(of: $0) }.filter { $0.segment == segment }.map(\.position)
+        return (positions.min() ?? .max, positions.max() ?? .max)
+    }
+
+    /// Returns whether the list has rows after a place, or anywhere, that are not among the items.
+    func holdsOthers(than items: Set<Int64>, after place: (segment: Int, position: Int)?) throws -> Bool {
+        let rows = try Int64.fetchCursor(
+            database, sql: "SELECT item FROM entry WHERE list = ? AND (segment, position) > (?, ?)",
+            arguments: [list, place?.segment ?? .min, place?.position ?? .min])
+        while let row = try rows.next() {
+            if !items.contains(row) { return true }
+        }
+        return false
+    }
+
     /// Inserts the first page of the service at the front.
     ///
     /// - Parameters:
@@ -217,7 +242,7 @@ struct EntryWriter {
         ).map { try place($0) }
     }
 
-    private func lastPosition(of segment: Int) throws -> Int {
+    func lastPosition(of segment: Int) throws -> Int {
         let sql = "SELECT max(position) FROM entry WHERE list = ? AND segment = ?"
         return try Int.fetchOne(database.cachedStatement(sql: sql), arguments: [list, segment]) ?? -1
     }

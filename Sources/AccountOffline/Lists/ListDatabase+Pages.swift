@@ -22,6 +22,7 @@ extension ListDatabase {
         let validators: Validators
         let next: String?
         let items: [Item]
+        let unreadableCount: Int?
     }
 
     /// Returns the stored version of a page. Returns `nil` if the page has no validators, or if an item has since been
@@ -43,7 +44,9 @@ extension ListDatabase {
                 guard let bytes = try Data.fetchOne(find, arguments: [key, item.digest]) else { return nil }
                 items.append(SealedItem(id: item.id, key: key, digest: item.digest, bytes: bytes))
             }
-            return SealedPage(items: items, next: record.next, validators: record.validators)
+            return SealedPage(
+                items: items, next: record.next, validators: record.validators,
+                unreadableCount: record.unreadableCount ?? 0)
         }
     }
 
@@ -53,7 +56,8 @@ extension ListDatabase {
         let record = try JSONEncoder().encode(
             PageRecord(
                 validators: page.validators, next: page.next,
-                items: page.items.map { PageRecord.Item(id: $0.id, digest: $0.digest) }))
+                items: page.items.map { PageRecord.Item(id: $0.id, digest: $0.digest) },
+                unreadableCount: page.unreadableCount))
         let sealed = Data(seal.seal(record, type: "page", id: list + place))
         try await write { database in
             if page.isNotModified {

@@ -16,9 +16,10 @@ import Foundation
 /// list. Positions may be negative, because new items come before the stored items.
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
-    static let version = 2
+    static let version = 3
     /// The statements that create the tables. They also add the tables that earlier versions do not have: version 2
-    /// added `page`.
+    /// added `page`, and version 3 added `listed`, which contains the digest that an item had in the lists when its
+    /// detail was stored.
     private static let schema = """
         CREATE TABLE IF NOT EXISTS item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
         CREATE TABLE IF NOT EXISTS list(
@@ -31,6 +32,7 @@ struct ListDatabase: Sendable {
         CREATE TABLE IF NOT EXISTS page(
             list BLOB NOT NULL, request BLOB NOT NULL, sweep INTEGER NOT NULL, transfer INTEGER NOT NULL,
             sealed BLOB NOT NULL, PRIMARY KEY(list, request)) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS listed(key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
 
         """
 
@@ -40,12 +42,6 @@ struct ListDatabase: Sendable {
     }
 
     struct Place: Sendable {
-        let segment: Int
-        let position: Int
-    }
-
-    struct StoredRow: Sendable {
-        let item: RemoteItem
         let segment: Int
         let position: Int
     }
@@ -117,41 +113,78 @@ struct ListDatabase: Sendable {
 
     func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0)?.stored } }
 
-    struct StoredPage: Sendable {
+    struct StoredPage<Shown: Sendable>: Sendable {
         var list: StoredList?
-        var rows: [StoredRow] = []
         var lastUsed: Date?
+        var rows: [Shown] = []
+        var unreadableIDs: [String] = []
+        /// Whether there are more stored rows after these rows.
+        var hasMore = false
+        /// The other items that are not in the list, in the requested order, with their stored data.
+        var others: [(id: String, item: RemoteItem?)] = []
     }
 
     /// Returns rows of a list in order, or no rows if `id` is not in the list.
-    func page(of name: String, after id: String? = nil, limit: Int) async throws -> StoredPage {
-        try await read { database in
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of rows. Items that are hidden or unreadable do not count, so that they do not
+    ///     shorten the page.
+    ///   - others: The IDs of items to look up if they are not in the list.
+    ///   - read: Returns a row, or `nil` if the list does not show it. If this function throws an error, the item is
+    ///     unreadable. The second parameter is whether there may be unknown rows before this one.
+    func page<Shown: Sendable>(
+        of name: String, after id: String? = nil, limit: Int, others: [String] = [],
+        reading read: @escaping @Sendable (RemoteItem, _ followsGap: Bool) throws -> Shown?
+    ) async throws -> StoredPage<Shown> {
+        try await self.read { database in
+            var page = StoredPage<Shown>()
             let find = try database.cachedStatement(
                 sql: "SELECT n, key, as_of, sealed, last_used FROM list WHERE key = ?")
-            guard let row = try Row.fetchOne(find, arguments: [Data(listKey(name))]) else { return StoredPage() }
-            let list = try list(row)
-            let lastUsed = try row.decode(Double?.self, atIndex: 4).map { Date(timeIntervalSince1970: $0) }
-            var page = StoredPage(list: list.stored, lastUsed: lastUsed)
+            let row = try Row.fetchOne(find, arguments: [Data(listKey(name))])
+            let list = try row.map { try self.list($0) }
+            page.list = list?.stored
+            page.lastUsed = try row?.decode(Double?.self, atIndex: 4).map { Date(timeIntervalSince1970: $0) }
+            for id in others where try list.flatMap({ try place(of: id, $0.number, database) }) == nil {
+                page.others.append((id, try item(id, database)))
+            }
+            guard let list else { return page }
             var start = Place(segment: .min, position: .min)
+            var segment: Int?
             if let id {
                 guard let place = try place(of: id, list.number, database) else { return page }
-                start = place
+                (start, segment) = (place, place.segment)
             }
+            // `CROSS JOIN` makes SQLite read the entries in order, and stop when the page is full.
             let sql = """
-                SELECT entry.segment, entry.position, item.key, item.sealed FROM entry JOIN item ON item.n = entry.item
+                SELECT entry.segment, item.key, item.sealed FROM entry CROSS JOIN item ON item.n = entry.item
                 WHERE entry.list = ? AND (entry.segment, entry.position) > (?, ?)
-                ORDER BY entry.segment, entry.position LIMIT ?
+                ORDER BY entry.segment, entry.position
                 """
-            let arguments: StatementArguments = [list.number, start.segment, start.position, limit]
+            let arguments: StatementArguments = [list.number, start.segment, start.position]
             let rows = try Row.fetchCursor(database.cachedStatement(sql: sql), arguments: arguments)
+            var followsGap = false
             while let row = try rows.next() {
                 // Avoid copying the key and the encrypted item.
-                let item = try row.withUnsafeData(atIndex: 3) { sealed in
-                    try row.withUnsafeData(atIndex: 2) { key in
+                let item = try row.withUnsafeData(atIndex: 2) { sealed in
+                    try row.withUnsafeData(atIndex: 1) { key in
                         try self.item(sealed ?? Data(), key: key ?? Data(), type: "item")
                     }
                 }
-                page.rows.append(StoredRow(item: item, segment: try number(row[0]), position: try number(row[1])))
+                let own = try number(row[0])
+                // If the first row after a gap is not shown, the next one follows the gap.
+                if let segment, segment != own { followsGap = true }
+                segment = own
+                do {
+                    guard let row = try read(item, followsGap) else { continue }
+                    guard page.rows.count < limit else {
+                        page.hasMore = true
+                        break
+                    }
+                    page.rows.append(row)
+                    followsGap = false
+                } catch {
+                    page.unreadableIDs.append(item.id)
+                }
             }
             return page
         }
@@ -199,11 +232,136 @@ struct ListDatabase: Sendable {
         }
     }
 
-    func item(_ id: String) async throws -> RemoteItem? {
+    func item(_ id: String) async throws -> RemoteItem? { try await read { try item(id, $0) } }
+
+    private func item(_ id: String, _ database: Database) throws -> RemoteItem? {
+        let key = Data(itemKey(id))
+        let sealed = try Data.fetchOne(database, sql: "SELECT sealed FROM item WHERE key = ?", arguments: [key])
+        return try sealed.map { try item($0, key: key, type: "item") }
+    }
+
+    /// Returns the last date at which a list with this item was requested, and whether the lists contain another version
+    /// of the item than when its detail was stored.
+    func standing(ofItem id: String) async throws -> (asOf: Date?, hasChanged: Bool) {
         try await read { database in
             let key = Data(itemKey(id))
-            let sealed = try Data.fetchOne(database, sql: "SELECT sealed FROM item WHERE key = ?", arguments: [key])
-            return try sealed.map { try item($0, key: key, type: "item") }
+            let asOf = try Double.fetchOne(
+                database,
+                sql: """
+                    SELECT max(list.as_of) FROM item JOIN entry ON entry.item = item.n JOIN list ON list.n = entry.list
+                    WHERE item.key = ?
+                    """, arguments: [key])
+            let hasChanged = try Bool.fetchOne(
+                database,
+                sql: """
+                    SELECT item.digest IS NOT (SELECT digest FROM listed WHERE listed.key = item.key) FROM item
+                    WHERE item.key = ?
+                    """, arguments: [key])
+            return (asOf.map { Date(timeIntervalSince1970: $0) }, hasChanged ?? false)
+        }
+    }
+
+    /// Returns the validators of the first page. Returns `nil` if the list no longer contains a row of this page: a
+    /// response with status 304 would confirm a row that is not stored.
+    func validators(of name: String) async throws -> Validators? {
+        try await read { database in
+            guard let list = try list(name, database), let validators = list.stored.record.validators,
+                let keys = list.stored.record.firstPage
+            else { return nil }
+            let find = try database.cachedStatement(
+                sql: "SELECT 1 FROM item JOIN entry ON entry.item = item.n WHERE item.key = ? AND entry.list = ?")
+            let length = itemKey("").count
+            for start in stride(from: keys.startIndex, to: keys.endIndex, by: length) {
+                let key = Data(keys[start..<min(start + length, keys.endIndex)])
+                guard try Int.fetchOne(find, arguments: [key, list.number]) != nil else { return nil }
+            }
+            return validators
+        }
+    }
+
+    /// The end of the first segment, to determine whether a request has extended the list.
+    struct Extent: Sendable, Equatable {
+        let segment: Int
+        let position: Int
+        let next: String?
+        /// The cursor of the last page, if the positions of the adapter do not fit the pages.
+        let page: String?
+    }
+
+    func extent(of name: String) async throws -> Extent? {
+        try await read { database in
+            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
+            let position = try EntryWriter(list: list.number, database).lastPosition(of: top.number)
+            return Extent(segment: top.number, position: position, next: top.next, page: top.page)
+        }
+    }
+
+    /// Returns what is known about the end of a list, if a page without a link to the next page would remove rows that
+    /// follow the page. Returns `nil` if it would not.
+    func end(_ page: SealedPage, of name: String, isFirst: Bool) async throws -> DoubtfulEnd? {
+        try await read { database in
+            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
+            let record = list.stored.record
+            let numbers = try page.items.compactMap {
+                try Int64.fetchOne(
+                    database.cachedStatement(sql: "SELECT n FROM item WHERE key = ?"), arguments: [$0.key])
+            }
+            let writer = EntryWriter(list: list.number, database)
+            if isFirst {
+                // If the first page never had a link, it has always been the whole list.
+                guard record.next != nil, try writer.holdsOthers(than: Set(numbers), after: nil) else { return nil }
+                return DoubtfulEnd(position: page.items.count, next: record.next, segment: nil, lastPosition: 0)
+            }
+            let (first, last) = try writer.range(of: numbers, in: top.number)
+            guard try writer.holdsOthers(than: Set(numbers), after: (top.number, last)) else { return nil }
+            let before = try writer.count(in: top.number, before: first)
+            return DoubtfulEnd(
+                position: before + page.items.count, next: nil, segment: top.number, lastPosition: last)
+        }
+    }
+
+    /// The end of a list that would remove stored rows.
+    struct DoubtfulEnd: Sendable {
+        /// The position after the last row of the page.
+        let position: Int
+        /// The cursor of the next page in an earlier response.
+        let next: String?
+        fileprivate let segment: Int?
+        fileprivate let lastPosition: Int
+    }
+
+    /// Returns whether items are not among the rows up to the end, so that the list continues after it.
+    func isPast(_ end: DoubtfulEnd, _ page: SealedPage, items: [RemoteItem], of name: String) async throws -> Bool {
+        let own = Set(page.items.map(\.id))
+        let others = items.map(\.id).filter { !own.contains($0) }
+        return try await read { database in
+            guard let segment = end.segment, let list = try list(name, database) else { return !others.isEmpty }
+            return try others.contains { id in
+                guard let place = try place(of: id, list.number, database) else { return true }
+                return place.segment != segment || place.position > end.lastPosition
+            }
+        }
+    }
+
+    /// Returns the number of requests since the last one that added a row, including this one.
+    func noteIdleRequest(for name: String) async throws -> Int {
+        try await write { database in
+            guard let list = try list(name, database) else { return 0 }
+            var record = list.stored.record
+            record.idleCount = (record.idleCount ?? 0) + 1
+            try save(record, at: list.stored.asOf, list.number, name, database)
+            return record.idleCount ?? 0
+        }
+    }
+
+    /// Stores the cursor of the last page of the first segment, or the end of the list.
+    func note(lastPage cursor: String?, isEnd: Bool = false, of name: String) async throws {
+        try await write { database in
+            guard let list = try list(name, database), !list.stored.record.segments.isEmpty else { return }
+            var record = list.stored.record
+            record.segments[0].page = cursor
+            if isEnd { record.segments[0].next = nil }
+            try save(record, at: list.stored.asOf, list.number, name, database)
         }
     }
 
@@ -260,7 +418,7 @@ struct ListDatabase: Sendable {
             // A 304 response may contain new links, because links can change without the page. If the response contains
             // no links, keep the stored links.
             if let next, next != list.stored.record.next {
-                if list.stored.record.segments.first?.next == list.stored.record.next {
+                if let top = list.stored.record.segments.first, top.next == list.stored.record.next {
                     list.stored.record.segments[0].next = next
                 }
                 list.stored.record.next = next
@@ -282,6 +440,8 @@ struct ListDatabase: Sendable {
         var missing: [Data] = []
         var following = 0
         var next: String?
+        /// The number of requests since the last one that added a row.
+        var idleCount = 0
     }
 
     func sealed(_ page: RemotePage, _ validators: Validators) -> SealedPage { SealedPage(page, validators, seal) }
@@ -308,12 +468,17 @@ struct ListDatabase: Sendable {
             }
             record.emptySince = nil
             record.validators = page.validators.isEmpty ? nil : page.validators
+            record.firstPage = Data(page.items.map(\.key).joined())
+            record.unreadableCount = page.unreadableCount
+            record.idleCount = nil
             record.next = page.next
             let items = try page.items.map(ItemWriter(database).write)
             let missing = try writer.putFirst(
                 items, next: page.next, isAnew: isAnew, isAlone: isAlone, &record.segments)
             try save(record, at: date, number, name, database)
-            try remove(missing, isGone: missingIsGone && (!isAlone || page.next == nil), database)
+            // An item without a readable ID may be one of the missing items.
+            let isCertain = page.unreadableCount == 0 && (!isAlone || page.next == nil)
+            try remove(missing, isGone: missingIsGone && isCertain, database)
             return Stored(next: record.segments.first?.next)
         }
     }
@@ -331,6 +496,7 @@ struct ListDatabase: Sendable {
                 return Stored(isContiguous: false, next: record.segments.first?.next)
             }
             let writer = EntryWriter(list: number, database)
+            let end = try record.segments.first.map { try writer.lastPosition(of: $0.number) }
             let items = try page.items.map(ItemWriter(database).write)
             guard
                 let (missing, following) = try writer.append(
@@ -339,12 +505,22 @@ struct ListDatabase: Sendable {
                 try remove(items.map(\.number), isGone: false, database)
                 return Stored(isContiguous: false)
             }
+            if let top = record.segments.first, let end, try writer.lastPosition(of: top.number) > end {
+                record.idleCount = nil
+            } else if cursor != nil {
+                record.idleCount = (record.idleCount ?? 0) + 1
+            }
+            if page.unreadableCount > 0 {
+                record.unreadableCount = (record.unreadableCount ?? 0) + page.unreadableCount
+            }
             try save(record, at: stored.asOf, number, name, database)
-            let keys = try missing.compactMap {
+            let keys = try (page.unreadableCount > 0 ? [] : missing).compactMap {
                 try Data.fetchOne(database, sql: "SELECT key FROM item WHERE n = ?", arguments: [$0])
             }
             try remove(missing, isGone: false, database)
-            return Stored(missing: keys, following: following, next: record.segments.first?.next)
+            return Stored(
+                missing: keys, following: following, next: record.segments.first?.next,
+                idleCount: record.idleCount ?? 0)
         }
     }
 
@@ -377,6 +553,10 @@ struct ListDatabase: Sendable {
             for name in lists {
                 guard let list = try list(name, database), let top = list.stored.record.segments.first else { continue }
                 try EntryWriter(list: list.number, database).insertFirst(stored, segment: top.number)
+                // The validators confirm a page without this row.
+                var record = list.stored.record
+                record.validators = nil
+                try save(record, at: list.stored.asOf, list.number, name, database)
             }
             try remove([stored.number], isGone: false, database)
         }
@@ -405,6 +585,9 @@ struct ListDatabase: Sendable {
             try database.execute(
                 sql: "INSERT OR REPLACE INTO detail(key, as_of, sealed) VALUES (?, ?, ?)",
                 arguments: [Data(key), date.timeIntervalSince1970, sealed])
+            try database.execute(
+                sql: "INSERT OR REPLACE INTO listed(key, digest) SELECT key, digest FROM item WHERE key = ?",
+                arguments: [Data(key)])
         }
     }
 

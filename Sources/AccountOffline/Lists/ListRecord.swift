@@ -15,6 +15,8 @@ struct ListRecord: Codable, Sendable, Equatable {
         var number: Int
         /// The cursor of the page after the segment, or `nil` if the list ends with the segment.
         var next: String?
+        /// The cursor of the last page of the segment, if the positions of the adapter do not fit the pages.
+        var page: String?
     }
 
     let name: String
@@ -24,6 +26,16 @@ struct ListRecord: Codable, Sendable, Equatable {
     var next: String?
 
     var validators: Validators?
+
+    /// The keys of the items of the first page, one after another. The validators confirm the list only while it
+    /// contains these items.
+    var firstPage: Data?
+
+    /// The number of items in the last pages whose IDs cannot be read.
+    var unreadableCount: Int?
+
+    /// The number of requests since the last one that added a row at the end of the first segment.
+    var idleCount: Int?
 
     /// The time when the service first sent an empty list instead of several rows.
     var emptySince: Date?

@@ -47,6 +47,12 @@ public struct ListSnapshot<Item: Sendable>: Sendable {
     /// Whether there are more rows, on this machine or at the service.
     public var hasMore: Bool
 
+    /// The IDs of stored items that the app cannot decode. The rows do not contain these items.
+    public var unreadableIDs: [String] = []
+
+    /// Whether the service sent items whose IDs cannot be read. The rows do not contain these items.
+    public var hasUnidentifiedItems = false
+
     /// The reason why the request to the service failed. In this case, the rows are the stored rows.
     public var problem: AccountError?
 }

@@ -56,6 +56,9 @@ struct SealedPage: Sendable {
 
     let validators: Validators
 
+    /// The number of items without a readable ID.
+    var unreadableCount = 0
+
     /// Whether the service has confirmed the stored page.
     var isNotModified = false
 
@@ -64,12 +67,14 @@ struct SealedPage: Sendable {
         items = page.items.filter { seen.insert($0.id).inserted }.map { SealedItem($0, seal) }
         next = page.next
         self.validators = validators
+        unreadableCount = page.unreadableCount
     }
 
-    init(items: [SealedItem], next: String?, validators: Validators) {
+    init(items: [SealedItem], next: String?, validators: Validators, unreadableCount: Int) {
         self.items = items
         self.next = next
         self.validators = validators
+        self.unreadableCount = unreadableCount
     }
 }
 #endif

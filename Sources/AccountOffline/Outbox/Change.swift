@@ -28,8 +28,15 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
     /// The time when the user made the change.
     public let madeAt: Date
 
-    /// The time when the app first sent the change, or `nil` if the app has not sent it.
+    /// The time when the app first sent the change, by the clock of this machine, which may be wrong. `nil` if the app
+    /// has not sent the change.
     public internal(set) var sentAt: Date?
+
+    /// A time before the app first sent the change, by the clock of the service, or `nil` if the app has not yet
+    /// received a `Date` from the service. An item that this change has created is not older.
+    ///
+    /// If a change was never sent, this is the latest `Date` that the app has received.
+    public internal(set) var sentAfter: Date?
 
     /// The prefix of IDs that this machine has assigned.
     public static let localPrefix = "local-"

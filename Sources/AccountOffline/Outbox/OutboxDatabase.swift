@@ -2,6 +2,7 @@
 import AccountKit
 import GRDB
 import AccountCrypto
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -10,7 +11,10 @@ import Foundation
 #endif
 
 /// The database of unsent changes. Each step is durable before the next step begins.
-struct OutboxDatabase: Sendable {
+///
+/// The decrypted changes stay in memory, and each row is decrypted again only after another process has changed it.
+/// Otherwise, sending n changes would decrypt n² rows.
+final class OutboxDatabase: Sendable {
     static let name = "Outbox.sqlite"
     private static let schema = """
         CREATE TABLE change(
@@ -28,10 +32,35 @@ struct OutboxDatabase: Sendable {
         /// The item that the service has created for this change. The app does not send the change again. The
         /// lists may not contain the item yet.
         var made: RemoteItem?
+        /// Identifies the stored form, or `nil` if the entry also depends on columns that other programs can change.
+        fileprivate var fingerprint: Int?
         var change: Change { pending.change }
     }
 
-    private struct Record: Codable {
+    /// The decrypted content of the database.
+    private struct Content: Sendable {
+        var stamp: Stamp
+        var entries: [Entry]
+        /// The result of ``claimedIDs()``, or `nil` if it is not known.
+        var claimed: Set<String>?
+    }
+
+    /// A value that differs after each change of the database.
+    private struct Stamp: Equatable, Sendable {
+        let connection: ObjectIdentifier
+        /// The number of changes by this connection.
+        let ownChangeCount: Int
+        /// A number that changes with each commit by another connection (SQLite, `PRAGMA data_version`).
+        let version: Int
+
+        init(_ database: Database) throws {
+            connection = ObjectIdentifier(database)
+            ownChangeCount = database.totalChangesCount
+            version = try Int.fetchOne(database, sql: "PRAGMA data_version") ?? 0
+        }
+    }
+
+    fileprivate struct Record: Codable {
         var change: Change
         var lastProblem: String?
         var madeID: String?
@@ -42,7 +71,7 @@ struct OutboxDatabase: Sendable {
 
     /// The progress of a change, which is stored encrypted. Earlier versions use the columns with the same names, which
     /// other programs can change.
-    private struct Progress: Codable {
+    fileprivate struct Progress: Codable {
         var state: ChangeState
         var attempts: Int
         var notBefore: Date?
@@ -52,13 +81,23 @@ struct OutboxDatabase: Sendable {
     private struct Pause: Codable {
         var until: Date
         var reason: String
+        /// When the pause was stored, or `nil` in a row of an earlier version.
+        var storedAt: Date?
     }
 
     private static let pauseType = "pause until"
     private static let legacyPauseType = "pause"
 
     let database: OfflineDatabase
+    /// The number of rows that were decrypted.
+    let decryptionCount = Atomic(0)
     private let seal: RowSeal
+    private let known = Mutex<Content?>(nil)
+
+    private init(database: OfflineDatabase, seal: RowSeal) {
+        self.database = database
+        self.seal = seal
+    }
 
     static func open(in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal) async throws -> OutboxDatabase {
         OutboxDatabase(
@@ -70,35 +109,42 @@ struct OutboxDatabase: Sendable {
 
     // MARK: Reading
 
-    func pending() async throws -> [Entry] { try await database.readOnce { try entries($0) } }
+    func pending() async throws -> [Entry] { try await database.readOnce { try self.content($0).entries } }
 
     /// Returns the ID that the service assigned to an item that this machine has created, or `nil` if there is none
     /// yet.
     func serviceID(of local: String) async throws -> String? {
         guard local.hasPrefix(Change.localPrefix) else { return nil }
         return try await database.read { database in
-            if let id = try alias(of: local, database) { return id }
-            return try entries(database).first { $0.change.object == local && $0.made != nil }?.made?.id
+            if let id = try self.alias(of: local, database) { return id }
+            return try self.content(database).entries.first { $0.change.object == local && $0.made != nil }?.made?.id
         }
     }
 
     /// Returns the IDs that the service assigned to items that this machine has created.
     func claimedIDs() async throws -> Set<String> {
         try await database.read { database in
-            let rows = try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias")
-            return Set(
-                try rows.map {
-                    try text($0.decode(forColumn: "sealed"), type: "alias", id: $0.decode(forColumn: "local"))
+            var content = try self.content(database)
+            if let claimed = content.claimed { return claimed }
+            let claimed = Set(
+                try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias").map { row in
+                    try self.text(
+                        row.decode(forColumn: "sealed"), type: "alias", id: row.decode(forColumn: "local"))
                 })
+            content.claimed = claimed
+            self.note(content)
+            return claimed
         }
     }
 
     func pause(at date: Date) async throws -> (until: Date, reason: String)? {
         try await database.read { database -> (until: Date, reason: String)? in
             guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
-            let pause = try pause(row)
-            // A pause that ends more than a day ahead means that the clock was set back.
-            guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400 else { return nil }
+            let pause = try self.pause(row)
+            // After the clock was set back, the end is unknown. If it has not come yet, the service says so again. A
+            // stored date is less precise.
+            let age = pause.storedAt.map { date.timeIntervalSince($0) } ?? 0
+            guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400, age > -0.5 else { return nil }
             return (pause.until, pause.reason)
         }
     }
@@ -113,25 +159,41 @@ struct OutboxDatabase: Sendable {
             reason: try text(sealed, type: Self.legacyPauseType, id: Data()))
     }
 
-    private func entries(_ database: Database) throws -> [Entry] {
+    /// Returns the content. Only rows that are not in memory are decrypted.
+    private func content(_ database: Database) throws -> Content {
+        // Take the stamp first: if another process commits in between, the next call reads the rows again.
+        let stamp = try Stamp(database)
+        let before = known.withLock { $0 }
+        if let before, before.stamp == stamp { return before }
+        let old = Dictionary(uniqueKeysWithValues: (before?.entries ?? []).map { ($0.number, $0) })
         let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change ORDER BY n"
-        return try Row.fetchAll(database.cachedStatement(sql: sql)).map { try entry($0) }
+        let entries = try Row.fetchAll(database.cachedStatement(sql: sql)).map { row in
+            let number = try row.decode(Int64.self, forColumn: "n")
+            let sealed = try row.decode(Data.self, forColumn: "sealed")
+            if let entry = old[number], entry.fingerprint == Self.fingerprint(sealed) { return entry }
+            return try entry(number, sealed, row)
+        }
+        let content = Content(stamp: stamp, entries: entries, claimed: nil)
+        note(content)
+        return content
     }
 
+    private func note(_ content: Content) { known.withLock { $0 = content } }
+
     /// Decodes an entry. In a damaged file, values may have any type, and a plain subscript would stop the program.
-    private func entry(_ row: Row) throws -> Entry {
-        let number = try row.decode(Int64.self, forColumn: "n")
-        guard
-            let bytes = seal.open(try row.decode(Data.self, forColumn: "sealed"), type: "change", id: Self.id(number))
-        else { throw damaged }
+    private func entry(_ number: Int64, _ sealed: Data, _ row: Row) throws -> Entry {
+        decryptionCount.add(1, ordering: .relaxed)
+        guard let bytes = seal.open(sealed, type: "change", id: Self.id(number)) else { throw damaged }
         let record = try JSONDecoder().decode(Record.self, from: Data(bytes))
-        let progress = try record.progress ?? legacyProgress(row)
         return Entry(
-            number: number,
-            pending: PendingChange(
-                change: record.change, state: progress.state, attempts: progress.attempts,
-                lastProblem: record.lastProblem, notBefore: progress.notBefore),
-            made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) })
+            number, record, try record.progress ?? legacyProgress(row),
+            fingerprint: record.progress.map { _ in Self.fingerprint(sealed) })
+    }
+
+    private static func fingerprint(_ sealed: Data) -> Int {
+        var hasher = Hasher()
+        sealed.withUnsafeBytes { hasher.combine(bytes: $0) }
+        return hasher.finalize()
     }
 
     private func legacyProgress(_ row: Row) throws -> Progress {
@@ -168,29 +230,44 @@ struct OutboxDatabase: Sendable {
 
     // MARK: Writing
 
+    /// Changes the database and the content in memory in the same way.
+    private func write<Value: Sendable>(
+        _ body: @escaping @Sendable (Database, inout Content) throws -> Value
+    ) async throws -> Value {
+        try await database.write { database in
+            var content = try self.content(database)
+            let value = try body(database, &content)
+            content.stamp = try Stamp(database)
+            let committed = content
+            // After a rollback, the number of changes differs, so the next call reads the rows again.
+            database.afterNextTransaction(onCommit: { _ in self.note(committed) })
+            return value
+        }
+    }
+
     /// Adds a change, or combines it with the previous unsent change of the same item. Returns `nil` if the two changes
     /// cancel each other out.
     func add(
         _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
     ) async throws -> Change? {
-        try await database.write { database in
+        try await write { database, content in
             var change = change
-            if change.hasLocalID, let id = try alias(of: change.object, database) { change.object = id }
-            while let before = try entries(database).last(where: { $0.change.object == change.object }),
+            if change.hasLocalID, let id = try self.alias(of: change.object, database) { change.object = id }
+            while let before = content.entries.last(where: { $0.change.object == change.object }),
                 before.pending.state == .queued, before.change.sentAt == nil
             {
                 let joined = try joining(before.change, change)
                 if joined == .both { break }
-                try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [before.number])
+                try self.delete([before.number], &content, database)
                 guard case .one(let kind, let body) = joined else { return nil }
                 // Try to combine the result with the previous change too.
                 change = before.change.with(kind, body)
             }
             try database.execute(
                 sql: "INSERT INTO change(object, state, attempts, sealed) VALUES (?, ?, 0, x'')",
-                arguments: [Data(objectKey(change.object)), ChangeState.queued.rawValue])
+                arguments: [Data(self.objectKey(change.object)), ChangeState.queued.rawValue])
             let pending = PendingChange(change: change, state: .queued, attempts: 0, lastProblem: nil, notBefore: nil)
-            try update(Entry(number: database.lastInsertedRowID, pending: pending), database)
+            content.entries.append(try self.store(pending, made: nil, as: database.lastInsertedRowID, database))
             return change
         }
     }
@@ -198,74 +275,95 @@ struct OutboxDatabase: Sendable {
     /// Replaces the state of a change. Returns `nil` if the change was combined with another change or dropped after
     /// `entry` was read.
     func replace(_ entry: Entry, with pending: PendingChange, made: RemoteItem? = nil) async throws -> Entry? {
-        try await database.write { database in
-            let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change WHERE n = ?"
-            guard let row = try Row.fetchOne(database, sql: sql, arguments: [entry.number]),
-                try self.entry(row).pending == entry.pending
+        try await write { database, content in
+            guard let index = content.entries.firstIndex(where: { $0.number == entry.number }),
+                content.entries[index].pending == entry.pending
             else { return nil }
-            let new = Entry(number: entry.number, pending: pending, made: made ?? entry.made)
-            try update(new, database)
-            // Return the stored form of the change, because a stored date is less precise.
-            return try Row.fetchOne(database, sql: sql, arguments: [entry.number]).map { try self.entry($0) }
+            let new = try self.store(pending, made: made ?? entry.made, as: entry.number, database)
+            content.entries[index] = new
+            return new
         }
     }
 
-    private func update(_ entry: Entry, _ database: Database) throws {
-        let pending = entry.pending
+    /// Stores a change in an existing row. Returns the stored form, because a stored date is less precise.
+    private func store(
+        _ pending: PendingChange, made: RemoteItem?, as number: Int64, _ database: Database
+    ) throws -> Entry {
+        let progress = Progress(state: pending.state, attempts: pending.attempts, notBefore: pending.notBefore)
         let record = try JSONEncoder().encode(
             Record(
-                change: pending.change, lastProblem: pending.lastProblem, madeID: entry.made?.id,
-                madeJSON: entry.made?.json,
-                progress: Progress(
-                    state: pending.state, attempts: pending.attempts, notBefore: pending.notBefore)))
+                change: pending.change, lastProblem: pending.lastProblem, madeID: made?.id, madeJSON: made?.json,
+                progress: progress))
+        let sealed = Data(seal.seal(record, type: "change", id: Self.id(number)))
         try database.execute(
             sql: "UPDATE change SET object = ?, state = ?, attempts = ?, not_before = ?, sealed = ? WHERE n = ?",
             arguments: [
                 Data(objectKey(pending.change.object)), pending.state.rawValue, pending.attempts,
-                pending.notBefore?.timeIntervalSince1970,
-                Data(seal.seal(record, type: "change", id: Self.id(entry.number))),
-                entry.number,
+                pending.notBefore?.timeIntervalSince1970, sealed, number,
             ])
+        let stored = try JSONDecoder().decode(Record.self, from: record)
+        return Entry(number, stored, stored.progress ?? progress, fingerprint: Self.fingerprint(sealed))
+    }
+
+    private func delete(_ numbers: Set<Int64>, _ content: inout Content, _ database: Database) throws {
+        for number in numbers { try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [number]) }
+        content.entries.removeAll { numbers.contains($0.number) }
     }
 
     /// Removes an unwanted change. If the change would create an item, this method also removes later changes of the
     /// item.
     func discard(_ entry: Entry) async throws {
-        try await database.write { database in
-            var numbers = [entry.number]
+        try await write { database, content in
+            var numbers: Set = [entry.number]
             if entry.change.kind == .create {
-                numbers += try entries(database).filter { $0.change.object == entry.change.object }.map(\.number)
+                numbers.formUnion(
+                    content.entries.filter { $0.change.object == entry.change.object }.map(\.number))
             }
-            for number in numbers { try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [number]) }
+            try self.delete(numbers, &content, database)
         }
     }
 
     /// Removes a change that the service has applied. Later changes of the item receive the service's `id` and
     /// `version`.
     func remove(_ entry: Entry, made id: String? = nil, version: String? = nil) async throws {
-        try await database.write { database in
-            try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [entry.number])
+        try await write { database, content in
+            try self.delete([entry.number], &content, database)
             let object = id ?? entry.change.object
-            for var later in try entries(database) where later.change.object == entry.change.object {
-                later.pending = later.pending.of(object, version: version)
-                try update(later, database)
+            for index in content.entries.indices where content.entries[index].change.object == entry.change.object {
+                let later = content.entries[index]
+                content.entries[index] = try self.store(
+                    later.pending.of(object, version: version), made: later.made, as: later.number, database)
             }
             guard let id, entry.change.hasLocalID else { return }
-            let local = objectKey(entry.change.object)
+            let local = self.objectKey(entry.change.object)
             try database.execute(
                 sql: "INSERT OR REPLACE INTO alias(local, sealed) VALUES (?, ?)",
-                arguments: [Data(local), Data(seal.seal(id.utf8, type: "alias", id: local))])
+                arguments: [Data(local), Data(self.seal.seal(id.utf8, type: "alias", id: local))])
+            content.claimed?.insert(id)
         }
     }
 
-    func pause(until date: Date, because reason: String) async throws {
-        let pause = try JSONEncoder().encode(Pause(until: date, reason: reason))
-        try await database.write { database in
+    func pause(until end: Date, at date: Date, because reason: String) async throws {
+        let pause = try JSONEncoder().encode(Pause(until: end, reason: reason, storedAt: date))
+        try await write { database, _ in
             try database.execute(sql: "DELETE FROM pause")
             try database.execute(
                 sql: "INSERT INTO pause(until, sealed) VALUES (?, ?)",
-                arguments: [date.timeIntervalSince1970, Data(seal.seal(pause, type: Self.pauseType, id: []))])
+                arguments: [end.timeIntervalSince1970, Data(self.seal.seal(pause, type: Self.pauseType, id: []))])
         }
+    }
+}
+
+extension OutboxDatabase.Entry {
+    fileprivate init(
+        _ number: Int64, _ record: OutboxDatabase.Record, _ progress: OutboxDatabase.Progress, fingerprint: Int?
+    ) {
+        self.init(
+            number: number,
+            pending: PendingChange(
+                change: record.change, state: progress.state, attempts: progress.attempts,
+                lastProblem: record.lastProblem, notBefore: progress.notBefore),
+            made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) }, fingerprint: fingerprint)
     }
 }
 

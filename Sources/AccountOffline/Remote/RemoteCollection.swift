@@ -10,8 +10,9 @@ public import Foundation
 
 /// An adapter for one kind of item at a service, such as gists. An app implements one adapter for each kind.
 ///
-/// An adapter only creates requests for lists and changes, and parses the responses. This module sends and repeats
-/// requests, stores lists and divides them into pages, and interprets statuses.
+/// An adapter only creates requests for lists and changes, recognizes the responses of the service, and parses them.
+/// This module sends and repeats requests, stores lists and divides them into pages, and decides what a response means
+/// for a change.
 public protocol RemoteCollection: Sendable {
     /// An item, decoded from the JSON of the service.
     associatedtype Item: Decodable & Sendable
@@ -24,6 +25,9 @@ public protocol RemoteCollection: Sendable {
     func request(for list: String, at cursor: String?) -> HTTPRequest
 
     /// Parses a page from a response with status 200 or 304. For status 304, AccountKit uses only ``RemotePage/next``.
+    ///
+    /// Use ``RemotePage/init(elementsOf:at:id:next:)`` instead of decoding all items: an item that this method cannot
+    /// read must not hide the other items. Return an item even if its form is unexpected, so that it counts as present.
     ///
     /// - Throws: An error if the response is not a page, such as the web page of a captive portal.
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage
@@ -44,6 +48,16 @@ public protocol RemoteCollection: Sendable {
     /// Parses the item in a response with status 200.
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem
 
+    /// Returns an item with all its data, for services that shorten long items and send the rest at another URL.
+    ///
+    /// - Parameters:
+    ///   - item: The item in the response.
+    ///   - fetch: The function that sends requests. The request of a URL at another host names the host in its
+    ///     `authority`; such a request must not contain a token.
+    /// - Throws: An error if not all data is available. AccountKit then stores the shortened item, unless it has all
+    ///   data of this version.
+    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem
+
     /// Returns the version of an item, such as an entity tag, to detect concurrent changes. Returns `nil` if there is
     /// none.
     func version(of item: RemoteItem) -> String?
@@ -52,11 +66,29 @@ public protocol RemoteCollection: Sendable {
     /// created offline.
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?)
 
+    /// Returns what a response says about a change or an item, according to its status and its form.
+    ///
+    /// Other servers respond too: the web page of a captive portal has status 200, and a proxy responds with its own
+    /// 404. Recognize the service by the form of the body, or by a header field that only the service sends. AccountKit
+    /// does not call this method for a response that asks for a retry: 408, 425, 429, 5xx, and 403 because of a rate
+    /// limit.
+    ///
+    /// If the service hides an item from users without permission behind a 404, AccountKit checks whether the item still
+    /// exists before it counts the item as deleted. If the response contains the reason, return ``RemoteAnswer/refused``.
+    ///
+    /// - Parameters:
+    ///   - head: The status and header fields.
+    ///   - body: The body.
+    ///   - change: The kind of the change, or `nil` for the response to ``request(forItem:)``, and for other responses
+    ///     to an adapter's own requests.
+    func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer
+
     /// Applies an unsent change to an item.
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - item: The item as JSON, or `nil` if the change creates the item.
+    ///   - item: The item as JSON, or `nil` if the change creates the item, or if the item is no longer stored, for
+    ///     example because the service has deleted it.
     /// - Returns: The item as JSON, or `nil` if the change removes the item.
     func item(_ item: Data?, with change: Change) throws -> Data?
 
@@ -68,11 +100,18 @@ public protocol RemoteCollection: Sendable {
 
     /// Whether the service creates only one item if the app sends a change several times. This is the case if the
     /// request contains an `Idempotency-Key`, or an ID for the item that the adapter derives from ``Change/id``.
-    /// Otherwise, ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt.
+    /// Otherwise, ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt. It must also
+    /// do that if the service responds to the second request with an error such as 409.
     var isCreateIdempotent: Bool { get }
 
     /// Determines whether to send a change. This method checks whether another client has changed the item. If the
     /// response to an earlier attempt was lost, it also checks whether the service has applied that attempt.
+    ///
+    /// Compare the whole content: if the service cuts off long values, request the rest. To find the item of an earlier
+    /// attempt by its date, use ``Change/sentAfter``, which does not depend on the clock of this machine.
+    ///
+    /// If this method throws an error, the change keeps its state, and AccountKit continues with the changes of other
+    /// items.
     ///
     /// - Parameters:
     ///   - change: The change.
@@ -94,6 +133,9 @@ extension RemoteCollection {
     /// Returns `true`: by default, an item that is missing from a list is considered deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
 
+    /// Returns the item: by default, responses contain whole items.
+    public func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem { item }
+
     /// Returns `nil`: by default, items have no version.
     public func version(of item: RemoteItem) -> String? { nil }
 
@@ -105,6 +147,24 @@ extension RemoteCollection {
 
     /// The default is `false`: the service assigns IDs and supports no idempotency keys.
     public var isCreateIdempotent: Bool { false }
+
+    /// The default is ``RemoteAnswer/init(json:_:to:)``, for a service that sends JSON.
+    public func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
+        RemoteAnswer(json: head, body, to: change)
+    }
+
+    /// Fetches an item with all its data.
+    ///
+    /// - Returns: The item, or `nil` if the service answers that there is no such item.
+    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal.
+    public func item(_ id: String, fetching fetch: RemoteTransport) async throws -> RemoteItem? {
+        let (head, body) = try await fetch(request(forItem: id), nil)
+        return switch answer(head, body, to: nil) {
+        case .done where head.status == .ok: try item(head, body)
+        case .gone: nil
+        default: throw RemoteFailure(head, body)
+        }
+    }
 
     /// Combines two changes. By default, the creation and the deletion of an item cancel each other out, and all other
     /// changes stay separate.
@@ -125,11 +185,8 @@ extension RemoteCollection {
         guard wasSent else { return .pending }
         if change.kind == .create { return isCreateIdempotent ? .pending : .unknown }
         guard change.kind == .update else { return .pending }
-        let (head, body) = try await fetch(request(forItem: change.object), nil)
         // If the item was deleted, the service will reject the change.
-        if head.status == .notFound || head.status == .gone { return .pending }
-        guard head.status == .ok else { throw RemoteFailure(head, body) }
-        let found = try item(head, body)
+        guard let found = try await item(change.object, fetching: fetch) else { return .pending }
         guard let changed = try item(found.json, with: change) else { return .pending }
         return try Self.content(of: changed) == Self.content(of: found.json) ? .done(found) : .pending
     }
@@ -150,7 +207,7 @@ extension RemoteCollection {
 public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
-/// An unexpected response, whose status determines its meaning.
+/// An unexpected response. ``RemoteCollection/answer(_:_:to:)`` determines its meaning.
 public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
     /// The status and header fields.
     public let head: HTTPResponse
@@ -189,21 +246,6 @@ public struct RemoteItem: Sendable, Hashable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         self.init(id: value.id, json: try encoder.encode(value))
-    }
-}
-
-/// A page of a list.
-public struct RemotePage: Sendable, Hashable {
-    /// The items in the order of the service.
-    public var items: [RemoteItem]
-
-    /// The cursor of the next page, or `nil` for the last page.
-    public var next: String?
-
-    /// Creates a page.
-    public init(items: [RemoteItem], next: String?) {
-        self.items = items
-        self.next = next
     }
 }
 

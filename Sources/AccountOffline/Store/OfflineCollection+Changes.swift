@@ -2,6 +2,7 @@
 public import AccountKit
 import AccountSupport
 import HTTPTypes
+import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -17,7 +18,8 @@ public struct SynchronizationReport: Sendable {
     /// The remaining changes.
     public var pending: [PendingChange] = []
 
-    /// The reason why the synchronization ended early, or `nil` if it tried to send all changes.
+    /// The reason why the synchronization ended early or the service responded to no request; otherwise `nil`. A change
+    /// that failed alone has its reason in ``PendingChange/lastProblem``.
     public var problem: AccountError?
 }
 
@@ -77,9 +79,12 @@ extension OfflineCollection {
     /// Sends each unsent change once, in order for each item.
     ///
     /// Only one process at a time sends changes. If the response to a change was lost, the synchronization checks at
-    /// the service whether the change took effect before it sends the change again. If the service is unreachable, the
-    /// synchronization ends. If the service rejects a change, the change waits until the user resolves it, and
-    /// the synchronization continues with the other changes.
+    /// the service whether the change took effect before it sends the change again. If the service rejects a change,
+    /// the change waits until the user resolves it.
+    ///
+    /// A change that fails delays only later changes of the same item. The synchronization ends early if a request
+    /// could not be sent, if three requests in a row have no response from the service, if the service requests a
+    /// pause, or if the user must sign in.
     ///
     /// - Parameters:
     ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user requested the synchronization.
@@ -107,8 +112,19 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     private var report = SynchronizationReport()
     private var tries: [Change.ID: Int] = [:]
     private var isOver = false
+    /// The number of attempts since the last response from the service.
+    private var silenceCount = 0
+    private var lastSilence: AccountError?
+    private var hasResponse = false
+    private let time = ServiceTime()
 
     private static var maximumTries: Int { 3 }
+
+    /// The number of attempts without a response from the service after which further requests would fail too. A
+    /// single failure may concern only its change, for example if the service resets the connection of a large upload.
+    private static var maximumSilence: Int { 3 }
+
+    private static var longestBackOff: Double { 3600 }
 
     init(_ collection: OfflineCollection<Remote>, ignoringBackOff: Bool) {
         self.collection = collection
@@ -131,13 +147,16 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             try await attempt(entry)
             onProgress?(report.sentCount, try await collection.outbox.pending().count)
         }
+        if !hasResponse, report.problem == nil { report.problem = lastSilence }
         report.pending = try await collection.outbox.pending().map(\.pending)
         return report
     }
 
-    /// Returns the next change that may be tried now. Only the first change of each item is considered.
+    /// Returns the next change that may be tried now. Only the first change of each item is considered. A change whose
+    /// last response was lost comes after the others, so that a change that always fails does not hold them back.
     private func nextEntry() async throws -> OutboxDatabase.Entry? {
         var held: Set<String> = []
+        var lost: OutboxDatabase.Entry?
         for entry in try await collection.outbox.pending() {
             guard held.insert(entry.change.object).inserted, !entry.pending.state.needsDecision,
                 tries[entry.change.id, default: 0] < Self.maximumTries
@@ -145,14 +164,24 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             // Ignore the pause only once for the user's request. After another failure, the usual pause applies.
             if !ignoringBackOff || tries[entry.change.id] != nil, let notBefore = entry.pending.notBefore,
                 notBefore > now,
-                // A date further ahead means that the clock was set back.
-                notBefore.timeIntervalSince(now) <= 86_400
+                // A date further ahead means that the clock was set back, or that the whole collection pauses.
+                notBefore.timeIntervalSince(now) <= Self.longestBackOff * 1.25
             {
                 continue
             }
-            return entry
+            guard entry.pending.state == .unknown else { return entry }
+            lost = lost ?? entry
         }
-        return nil
+        return lost
+    }
+
+    /// Sends a request to check the state of an item, and notes the time of the service.
+    private var fetch: RemoteTransport {
+        { [collection, time] request, body in
+            let response = try await collection.transport(request, body)
+            if collection.remote.answer(response.head, response.body, to: nil) != .foreign { time.note(response.head) }
+            return response
+        }
     }
 
     private mutating func attempt(_ entry: OutboxDatabase.Entry) async throws {
@@ -165,15 +194,16 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         guard entry.change.kind == .create || !entry.change.hasLocalID else {
             return try await park(entry, .conflict, "the item of this change was never created")
         }
+        var change = entry.change
+        if change.sentAt == nil { change.sentAfter = time.latest }
         let standing: ChangeStanding
         do {
             standing = try await collection.remote.standing(
-                of: entry.change, wasSent: wasSent,
-                claimed: try await collection.outbox.claimedIDs(), fetching: collection.transport)
+                of: change, wasSent: wasSent, claimed: try await collection.outbox.claimedIDs(), fetching: fetch)
         } catch {
             // Only the check failed, so the state of the change stays the same.
             return try await note(
-                ResponseOutcome(error, of: entry.change.kind, at: now), error, entry, ifNotDone: asBefore,
+                ResponseOutcome(error, from: collection.remote, at: now), error, entry, ifNotDone: asBefore,
                 ifUnknown: asBefore)
         }
         switch standing {
@@ -188,7 +218,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
 
     private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
         var change = entry.change
-        change.sentAt = change.sentAt ?? now
+        if change.sentAt == nil { (change.sentAt, change.sentAfter) = (now, time.latest) }
         let request: (head: HTTPRequest, body: Data?)
         do {
             request = try collection.remote.request(for: change)
@@ -212,21 +242,31 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         var failure: (any Error)?
         do {
             let (head, response) = try await collection.transport(request.head, request.body)
-            outcome = ResponseOutcome(of: change.kind, head, response, at: now)
-            if outcome == .done, change.kind == .create || (change.kind == .update && !response.isEmpty) {
+            let answer = collection.remote.answer(head, response, to: change.kind)
+            if answer == .foreign { failure = RemoteFailure(head, response) } else { time.note(head) }
+            outcome = ResponseOutcome(of: change.kind, head, response, answer: answer, at: now)
+            if answer == .done, change.kind == .create || (change.kind == .update && !response.isEmpty) {
                 item = try collection.remote.item(head, response)
             }
+            // A service also responds with 404 if the user lacks the permission for the change.
+            if answer == .gone, change.kind != .create,
+                try await collection.remote.item(change.object, fetching: fetch) != nil
+            {
+                outcome = .refused(
+                    "\(head.status.code), although the item exists: this account may lack the permission")
+            }
         } catch {
-            outcome = ResponseOutcome(error, of: change.kind, at: now)
+            outcome = ResponseOutcome(error, from: collection.remote, at: now)
             failure = error
         }
         if outcome == .done, failure == nil {
+            noteResponse()
             try await finish(sending, item)
         } else {
             // A change that was never sent can still be combined with other changes.
             let neverLeft =
                 switch outcome {
-                case .later, .signIn: failure != nil
+                case .later, .signIn: failure != nil && !(failure is RemoteFailure)
                 default: false
                 }
             try await note(
@@ -246,7 +286,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
             // the same time.
             let backOff =
-                BackOff(first: 2, longest: 3600).pause(after: entry.pending.attempts) * .random(in: 0.75...1.25)
+                BackOff(first: 2, longest: Self.longestBackOff).pause(after: entry.pending.attempts)
+                * .random(in: 0.75...1.25)
             let pause = wait.map { Double($0.components.seconds) } ?? backOff
             _ = try await collection.outbox.replace(
                 entry,
@@ -273,22 +314,46 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 .notSignedIn, known == nil ? "the service does not accept this session (\(why))" : why,
                 hint: known?.hint ?? "sign in again", cause: known == nil ? error : known?.cause)
             isOver = true
+        // The service refuses only the check, and may have applied an earlier attempt.
+        case .conflict(let why) where state == .unknown, .refused(let why) where state == .unknown:
+            try await postpone(.unknown, why, nil)
         case .conflict(let why): try await park(entry, .conflict, why)
         case .refused(let why): try await park(entry, .refused, why)
         }
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
-        // If the service is unreachable, other changes would fail too.
-        if let error, !(error is RemoteFailure), !isOver, outcome.isAboutNetwork {
-            report.problem =
-                (error as? AccountError)?.offline ?? AccountError(.serviceUnavailable, error.userText, cause: error)
-            isOver = true
+        noteSilence(outcome, error)
+    }
+
+    private mutating func noteResponse() { (silenceCount, hasResponse) = (0, true) }
+
+    /// Ends the run if the service is unreachable, because the requests for other changes would fail too.
+    private mutating func noteSilence(_ outcome: ResponseOutcome, _ error: (any Error)?) {
+        let why: String
+        var cannotSend = false
+        switch outcome {
+        case .later(let words, _):
+            // The service itself postponed the request, unless there is an error.
+            guard let error else { return noteResponse() }
+            (why, cannotSend) = (words, !(error is RemoteFailure))
+        case .unknown(let words, _):
+            // An error that does not concern the network concerns only this change.
+            if let error, !(error is RemoteFailure), !error.isAboutNetwork { return }
+            why = words
+        default: return noteResponse()
         }
+        silenceCount += 1
+        lastSilence =
+            error.flatMap { $0 as? AccountError }?.offline
+            ?? AccountError(.serviceUnavailable, "no response from the service: \(why)", cause: error)
+        guard !isOver, cannotSend || silenceCount >= Self.maximumSilence else { return }
+        report.problem = lastSilence
+        isOver = true
     }
 
     private func leaveAlone(for wait: Duration?, because why: String) async throws {
         guard let wait, wait > .zero else { return }
         try await collection.outbox.pause(
-            until: now.addingTimeInterval(Double(wait.components.seconds)), because: why)
+            until: now.addingTimeInterval(Double(wait.components.seconds)), at: now, because: why)
     }
 
     private func park(_ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String) async throws {
@@ -349,12 +414,23 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     }
 }
 
-extension ResponseOutcome {
+/// The latest time of the service that a synchronization has received.
+private final class ServiceTime: Sendable {
+    private let date = Mutex<Date?>(nil)
+
+    var latest: Date? { date.withLock { $0 } }
+
+    /// Notes the `Date` of a response (RFC 9110, section 6.6.1). A response from a cache has an older date, which is
+    /// also a time before the next request.
+    func note(_ head: HTTPResponse) {
+        guard let text = head.headerFields[values: .date].first, let new = HTTPDate.date(from: text) else { return }
+        date.withLock { $0 = new }
+    }
+}
+
+extension Error {
     fileprivate var isAboutNetwork: Bool {
-        switch self {
-        case .later, .unknown: true
-        default: false
-        }
+        self is AuthorityError || (self as? AccountError)?.code == .serviceUnavailable
     }
 }
 

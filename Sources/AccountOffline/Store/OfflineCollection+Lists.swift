@@ -20,7 +20,8 @@ extension OfflineCollection {
     ///   - list: The name of the list.
     ///   - id: The ID of the row after which to begin, which must be an ID from the service. If this row is no longer
     ///     in the list, the result has no rows. `nil` begins at the front, with items that this machine has created.
-    ///   - limit: The maximum number of rows.
+    ///   - limit: The maximum number of stored rows. Rows that an unsent change removes, and items that cannot be
+    ///     decoded, do not count. At the front, the items that this machine has created come in addition.
     public func snapshot(
         of list: String, after id: String? = nil, limit: Int = 30
     ) async throws(AccountError) -> Snapshot {
@@ -28,17 +29,32 @@ extension OfflineCollection {
             // Read the outbox before the list, because AccountKit adds a sent change to the list before it removes the
             // change from the outbox.
             let waiting = try await outbox.pending()
-            var page = try await lists.page(of: list, after: id, limit: limit + 1)
-            let hasMore = page.rows.count > limit
-            if hasMore { page.rows.removeLast() }
+            let overlay = Overlay(waiting, remote)
+            let (shownFirst, hidden) = overlay.effects(on: list)
+            let pending = overlay.changedIDs
+            let page = try await lists.page(of: list, after: id, limit: limit, others: id == nil ? shownFirst : []) {
+                item, followsGap in
+                guard !hidden.contains(item.id) else { return nil as Snapshot.Row? }
+                return try overlay.row(
+                    item.id, item.json, isPending: pending.contains(item.id), followsGap: followsGap)
+            }
             if page.list != nil, !isRecent(page.lastUsed) {
                 // Ignore an error: the list is readable even if the disk is full.
                 try? await lists.use(list, at: clock.now)
             }
             var snapshot = Snapshot(
-                rows: try await Overlay(waiting, remote).rows(
-                    over: page.rows, in: list, isFront: id == nil, finding: lists),
-                asOf: page.list?.asOf, source: .disk, hasMore: hasMore, problem: nil)
+                rows: [], asOf: page.list?.asOf, source: .disk, hasMore: page.hasMore,
+                unreadableIDs: page.unreadableIDs,
+                hasUnidentifiedItems: page.list?.record.unreadableCount ?? 0 > 0, problem: nil)
+            for (id, item) in page.others {
+                do {
+                    let row = try overlay.row(id, item?.json, isPending: pending.contains(id), followsGap: false)
+                    if let row { snapshot.rows.append(row) }
+                } catch {
+                    snapshot.unreadableIDs.append(id)
+                }
+            }
+            snapshot.rows += page.rows
             snapshot.asOf = known(snapshot.asOf)
             if let first = page.list?.record.segments.first, first.next != nil { snapshot.hasMore = true }
             return snapshot
@@ -106,7 +122,7 @@ extension OfflineCollection {
                 let page = try await fetchPage(of: list, at: nil, in: sweep)
                 return try await storeFirst(page, of: list, isAnew: true, isAlone: isAlone)
             }
-            let validators = try await lists.list(list)?.record.validators
+            let validators = try await lists.validators(of: list)
             var request = remote.request(for: list, at: nil)
             if let validators { request.add(validators) }
             let (head, body) = try await transport(request, nil)
@@ -124,6 +140,7 @@ extension OfflineCollection {
     private func storeFirst(
         _ page: SealedPage, of list: String, isAnew: Bool = false, isAlone: Bool = false
     ) async throws -> Snapshot.Source {
+        let page = try await confirmingEnd(of: page, in: list, at: nil, isFirst: true)
         try await checkIsCurrent()
         let stored = try await lists.storeFirst(
             page, of: list, isAnew: isAnew, isAlone: isAlone,
@@ -139,8 +156,53 @@ extension OfflineCollection {
     }
 
     private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
-        guard head.status == .ok else { throw AccountError(status: head, body) }
-        return try remote.page(head, body)
+        guard head.status == .ok else { throw AccountError(status: head, body, remote.answer(head, body, to: nil)) }
+        var page: RemotePage
+        do {
+            page = try remote.page(head, body)
+        } catch {
+            let answer = remote.answer(head, body, to: nil)
+            throw answer == .foreign ? AccountError(status: head, body, answer) : error
+        }
+        guard page.unreadableCount == 0 || !page.items.isEmpty else {
+            throw AccountError(.requestFailed, "the service sent only items without a readable ID")
+        }
+        // Numbered pages never end if the service links from each page, even an empty one, to the next.
+        if page.items.isEmpty, hasNumberedPages { page.next = nil }
+        return page
+    }
+
+    private var hasNumberedPages: Bool { remote.cursor(ofItemAt: 0) != nil }
+
+    /// Returns the page, with a cursor if the list continues although the response has no link to the next page.
+    ///
+    /// The end of a list removes the stored rows after it. A proxy or a fault can remove the link from one response, so
+    /// such an end needs a second response: the page after it, or the same page again.
+    private func confirmingEnd(
+        of page: SealedPage, in list: String, at cursor: String?, isFirst: Bool
+    ) async throws -> SealedPage {
+        // An unexpectedly empty list has a rule of its own.
+        guard page.next == nil, !(isFirst && page.items.isEmpty),
+            let end = try await lists.end(page, of: list, isFirst: isFirst)
+        else { return page }
+        var page = page
+        if let following = remote.cursor(ofItemAt: end.position) ?? end.next, following != cursor {
+            let (head, body) = try await transport(remote.request(for: list, at: following), nil)
+            if head.status == .ok {
+                let items = try self.page(head, body).items
+                if try await lists.isPast(end, page, items: items, of: list) { page.next = end.next ?? following }
+                return page
+            }
+            // A service may reject the cursor of a page that no longer exists.
+            let answer = remote.answer(head, body, to: nil)
+            guard answer != .foreign, [400, 404, 410, 416, 422].contains(head.status.code) else {
+                throw AccountError(status: head, body, answer)
+            }
+        }
+        guard cursor != nil || isFirst else { return page }
+        let (head, body) = try await transport(remote.request(for: list, at: cursor), nil)
+        page.next = try self.page(head, body).next
+        return page
     }
 
     /// Requests the page after the stored pages.
@@ -148,6 +210,8 @@ extension OfflineCollection {
     /// Items that other clients insert or remove between two requests cause neither gaps nor duplicates.
     ///
     /// - Returns: Whether there are more pages.
+    /// - Throws: `requestFailed` if the service sends pages without new items many times in a row, because such a list
+    ///   would never end. The list may be incomplete.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
         try await loadMore(of: list, in: nil)
     }
@@ -163,7 +227,7 @@ extension OfflineCollection {
     public func refreshAll(_ list: String) async throws(AccountError) -> Snapshot.Source {
         let sweep = Int64.random(in: 1...Int64.max)
         try await fetchFirstPage(of: list, isAnew: true, in: sweep)
-        if remote.cursor(ofItemAt: 0) == nil {
+        if !hasNumberedPages {
             try await errors { try await followCursors(of: list, in: sweep) }
         } else {
             while try await loadMore(of: list, in: sweep) {}
@@ -180,6 +244,7 @@ extension OfflineCollection {
             async let following = fetchPage(of: list, after: current, in: sweep)
             let stored = try await store(current, of: list, in: sweep, at: cursor, mustOverlap: false)
             try await removeGone(stored.missing, from: list)
+            try checkProgress(stored.idleCount)
             // If another process has changed the list, continue at the new end of the first segment.
             guard let next = stored.next, next != cursor else { return }
             if next == current.next, let following = try await following {
@@ -191,6 +256,15 @@ extension OfflineCollection {
         }
     }
 
+    /// The number of requests without a new row after which a list counts as endless.
+    private static var maximumIdleCount: Int { 20 }
+
+    private func checkProgress(_ idleCount: Int) throws(AccountError) {
+        guard idleCount >= Self.maximumIdleCount else { return }
+        throw AccountError(
+            .requestFailed, "the service sends page after page without new items: the list may be incomplete")
+    }
+
     private func loadMore(of list: String, in sweep: Int64?) async throws(AccountError) -> Bool {
         try await errors {
             guard let stored = try await lists.list(list), let top = stored.record.segments.first else {
@@ -198,20 +272,30 @@ extension OfflineCollection {
                 return try await lists.list(list)?.record.segments.first?.next != nil
             }
             guard let next = top.next else { return false }
-            var missing: [Data] = []
-            if remote.cursor(ofItemAt: 0) == nil {
+            guard hasNumberedPages else {
                 let page = try await fetchPage(of: list, at: next, in: sweep)
                 let stored = try await store(page, of: list, in: sweep, at: next, mustOverlap: false)
                 try await removeGone(stored.missing, from: list)
+                try checkProgress(stored.idleCount)
                 // If the cursor does not advance, there are no more pages.
                 return stored.next != nil && stored.next != next
-            } else if let taken = try await extend(list, in: sweep) {
-                missing = taken
+            }
+            let before = try await lists.extent(of: list)
+            let missing = top.page == nil ? try await extend(list, in: sweep) : nil
+            let after = try await lists.extent(of: list)
+            var isFound = missing != nil
+            // A change at the service can also cause one request without progress.
+            let isStuck = after == before && stored.record.idleCount ?? 0 > 0
+            if missing == nil || isStuck, try await followLinks(of: list, in: sweep) { isFound = true }
+            if isFound {
+                try await removeGone(missing ?? [], from: list)
+                if try await lists.extent(of: list) == before {
+                    try checkProgress(try await lists.noteIdleRequest(for: list))
+                }
             } else {
                 // These pages contain no stored rows, so another search from the stored rows would end at the same position.
                 _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true, in: sweep)
             }
-            try await removeGone(missing, from: list)
             return try await lists.list(list)?.record.segments.first?.next != nil
         }
     }
@@ -254,12 +338,13 @@ extension OfflineCollection {
                 position += result.following
                 continue
             }
-            guard page.next != nil, page.items.last?.id == last else { return missing }
-            if let following {
+            guard let next = result.next, page.items.last?.id == last else { return missing }
+            // If the cursor of the position is not the link of the page, the pages of the service have another size.
+            if let following, next == remote.cursor(ofItemAt: position + 1) {
                 missing += try await store(following, of: list, in: sweep, mustOverlap: false).missing
-            } else if let cursor = page.next {
+            } else {
                 // The page ends with stored rows at an unexpected position, so request it again after the next page.
-                let following = try await fetchPage(of: list, at: cursor, in: sweep)
+                let following = try await fetchPage(of: list, at: next, in: sweep)
                 let again = try await fetchPage(of: list, at: own, in: sweep)
                 let isQuiet = again.items.last?.id == last
                 missing += try await store(
@@ -269,6 +354,51 @@ extension OfflineCollection {
             return missing
         }
         return nil
+    }
+
+    /// Continues the first segment with the links of the service, if the pages do not fit the positions of the adapter:
+    /// a service may send fewer items than requested.
+    ///
+    /// Rows that are no longer at their previous position are removed only from this list, because an app that follows
+    /// links does not know whether it has seen all pages.
+    ///
+    /// - Returns: Whether the pages contain rows of the segment.
+    private func followLinks(of list: String, in sweep: Int64?) async throws -> Bool {
+        var cursor = try await lists.extent(of: list)?.page
+        var page = try await fetchPage(of: list, at: cursor, in: sweep)
+        var visited: Set<String> = []
+        var tries = 0
+        while tries < 20 {
+            let result = try await store(page, of: list, in: sweep, mustOverlap: true)
+            guard result.isContiguous else {
+                // Other clients have changed so much that the last page is now elsewhere, so begin at the front.
+                guard cursor != nil, visited.isEmpty else { return false }
+                cursor = nil
+                page = try await fetchPage(of: list, at: nil, in: sweep)
+                continue
+            }
+            guard let next = page.next else { return true }
+            guard visited.insert(next).inserted else {
+                // The links lead in a circle, so there are no further pages.
+                try await lists.note(lastPage: cursor, isEnd: true, of: list)
+                return true
+            }
+            let following = try await fetchPage(of: list, at: next, in: sweep)
+            if result.following == 0 {
+                // If the page has changed in the meantime, a row may now be between the two pages.
+                let again = try await fetchPage(of: list, at: cursor, in: sweep)
+                guard again.items.last?.id == page.items.last?.id else {
+                    (page, tries) = (again, tries + 1)
+                    visited.remove(next)
+                    continue
+                }
+                _ = try await store(following, of: list, in: sweep, mustOverlap: false)
+                try await lists.note(lastPage: next, of: list)
+                return true
+            }
+            (cursor, page) = (next, following)
+        }
+        return true
     }
 
     /// - Parameter sweep: The pass through the whole list to which the page belongs, for conditional requests.
@@ -301,6 +431,7 @@ extension OfflineCollection {
     private func store(
         _ page: SealedPage, of list: String, in sweep: Int64?, at cursor: String? = nil, mustOverlap: Bool
     ) async throws -> ListDatabase.Stored {
+        let page = try await confirmingEnd(of: page, in: list, at: cursor, isFirst: false)
         try await checkIsCurrent()
         return try await lists.storeNext(
             page, of: list, at: cursor, mustOverlap: mustOverlap, joinsBelow: sweep == nil)
@@ -313,30 +444,79 @@ extension OfflineCollection {
     ///
     /// - Parameter id: The ID from the service or from this machine.
     /// - Returns: The item, or `nil` if this machine does not have it or if an unsent change removes it.
-    public func item(_ id: String) async throws(AccountError) -> Remote.Item? {
+    /// - Throws: `requestFailed` if the app cannot decode the item.
+    public func item(_ id: String) async throws(AccountError) -> Remote.Item? { try await storedItem(id)?.item }
+
+    /// A stored item.
+    public struct StoredItem: Sendable {
+        /// The item, with any unsent changes.
+        public let item: Remote.Item
+
+        /// The time of the response that contained the item. `nil` if this machine has created the item, or if the clock
+        /// has been set back since then.
+        public let asOf: Date?
+
+        /// Whether a list has shown since then that the service has another version of the item.
+        public let isOutdated: Bool
+    }
+
+    /// Returns a stored item with unsent changes, and its age. The parameter and the errors are those of ``item(_:)``.
+    public func storedItem(_ id: String) async throws(AccountError) -> StoredItem? {
         try await errors {
             let id = try await outbox.serviceID(of: id) ?? id
             let overlay = Overlay(try await outbox.pending(), remote)
-            var stored = try await lists.detail(of: id)?.item
-            if stored == nil { stored = try await lists.item(id) }
-            guard let json = try overlay.json(of: id, stored?.json) else { return nil }
-            return try JSONDecoder().decode(Remote.Item.self, from: json)
+            let detail = try await lists.detail(of: id)
+            let listed = try await lists.item(id)
+            do {
+                let stored = detail?.item ?? listed
+                guard let row = try overlay.row(id, stored?.json, isPending: false, followsGap: false) else {
+                    return nil
+                }
+                let standing = try await lists.standing(ofItem: id)
+                var isOutdated = false
+                if standing.hasChanged, let detail, let listed, let version = remote.version(of: listed) {
+                    isOutdated = remote.version(of: detail.item) != version
+                }
+                return StoredItem(
+                    item: row.item, asOf: known(detail?.asOf ?? standing.asOf), isOutdated: isOutdated)
+            } catch let error as DecodingError {
+                throw AccountError(.requestFailed, "the item has an unexpected form (\(error.place))", cause: error)
+            }
         }
     }
 
     /// Requests all data of an item, and stores the data.
     ///
     /// - Throws: `requestFailed` with the service's explanation, for example if the item was deleted;
-    ///   `serviceUnavailable` if the service is unreachable.
+    ///   `serviceUnavailable` if the service is unreachable; the error of ``RemoteCollection/completing(_:fetching:)`` if
+    ///   only a part of the item is available. In that case, the stored item is all data of this version that was
+    ///   received before, or else this part.
     public func refreshItem(_ id: String) async throws(AccountError) {
         try await errors {
             let id = try await outbox.serviceID(of: id) ?? id
             guard !id.hasPrefix(Change.localPrefix) else { return }
             let (head, body) = try await transport(remote.request(forItem: id), nil)
             try await checkIsCurrent()
-            if head.status == .notFound || head.status == .gone { try await lists.removeItem(id) }
-            guard head.status == .ok else { throw AccountError(status: head, body) }
-            try await lists.storeDetail(try remote.item(head, body), at: clock.now)
+            let answer = remote.answer(head, body, to: nil)
+            // Keep the item that an unsent change is about: the user may want to create it again.
+            if answer == .gone, try await !outbox.pending().contains(where: { $0.change.object == id }) {
+                try await lists.removeItem(id)
+            }
+            guard answer == .done, head.status == .ok else { throw AccountError(status: head, body, answer) }
+            var item = try remote.item(head, body)
+            var problem: (any Error)?
+            do {
+                item = try await remote.completing(item, fetching: transport)
+            } catch {
+                problem = error
+                let stored = try await lists.detail(of: id)?.item
+                if let stored, let version = remote.version(of: item), remote.version(of: stored) == version {
+                    item = stored
+                }
+            }
+            try await checkIsCurrent()
+            try await lists.storeDetail(item, at: clock.now)
+            if let problem { throw problem }
         }
     }
 
@@ -377,9 +557,23 @@ extension OfflineCollection {
     }
 }
 
+extension DecodingError {
+    /// The path to the value, such as `files.a.txt`.
+    fileprivate var place: String {
+        switch self {
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            context.codingPath.map(\.stringValue).joined(separator: ".")
+        case .keyNotFound(let key, let context):
+            (context.codingPath + [key]).map(\.stringValue).joined(separator: ".")
+        @unknown default: "unknown"
+        }
+    }
+}
+
 extension AccountError {
-    init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
-        self.init(ResponseOutcome(of: .update, head, body, at: Date()), status: head.status.code)
+    init(status head: HTTPTypes.HTTPResponse, _ body: Data, _ answer: RemoteAnswer) {
+        self.init(
+            ResponseOutcome(of: .update, head, body, answer: answer, at: Date()), status: head.status.code)
     }
 }
 #endif

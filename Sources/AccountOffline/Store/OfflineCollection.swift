@@ -142,6 +142,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     func errors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
         do {
             return try await body()
+        } catch is CancellationError {
+            throw AccountError(.cancelled, "cancelled: unsent changes are kept")
         } catch {
             throw (error as? AccountError)?.offline
                 ?? AccountError(.requestFailed, "the response is not from this service", cause: error)

@@ -38,9 +38,8 @@ struct Overlay<Remote: RemoteCollection> {
         return json
     }
 
-    func rows(
-        over stored: [ListDatabase.StoredRow], in list: String, isFront: Bool, finding lists: ListDatabase
-    ) async throws -> [ListSnapshot<Remote.Item>.Row] {
+    /// Returns the items that a list shows first, and the items that it hides.
+    func effects(on list: String) -> (shownFirst: [String], hidden: Set<String>) {
         var shownFirst: [String] = []
         var hidden: Set<String> = []
         for change in changes {
@@ -54,26 +53,22 @@ struct Overlay<Remote: RemoteCollection> {
                 shownFirst.removeAll { $0 == change.object }
             }
         }
-        let changed = Set(changes.filter { made[$0.id] == nil }.map(\.object))
-        let decoder = JSONDecoder()
-        var rows: [ListSnapshot<Remote.Item>.Row] = []
-        rows.reserveCapacity(stored.count + shownFirst.count)
-        func add(_ id: String, _ json: Data?, followsGap: Bool) throws {
-            guard !hidden.contains(id), let json = try self.json(of: id, json) else { return }
-            rows.append(
-                .init(
-                    id: id, item: try decoder.decode(Remote.Item.self, from: json), isPending: changed.contains(id),
-                    followsGap: followsGap))
-        }
-        for id in shownFirst where isFront && !stored.contains(where: { $0.item.id == id }) {
-            try add(id, try await lists.item(id)?.json, followsGap: false)
-        }
-        var segment: Int?
-        for row in stored {
-            try add(row.item.id, row.item.json, followsGap: segment != nil && segment != row.segment)
-            segment = row.segment
-        }
-        return rows
+        return (shownFirst, hidden)
+    }
+
+    /// The items that contain unsent changes.
+    var changedIDs: Set<String> { Set(changes.filter { made[$0.id] == nil }.map(\.object)) }
+
+    /// Returns a row, or `nil` if the changes remove the item.
+    ///
+    /// - Throws: An error if the item cannot be decoded.
+    func row(
+        _ id: String, _ stored: Data?, isPending: Bool, followsGap: Bool
+    ) throws -> ListSnapshot<Remote.Item>.Row? {
+        guard let json = try json(of: id, stored) else { return nil }
+        return .init(
+            id: id, item: try JSONDecoder().decode(Remote.Item.self, from: json), isPending: isPending,
+            followsGap: followsGap)
     }
 }
 #endif

@@ -150,6 +150,21 @@ struct BlobPrivacyTests {
         #expect(try await (scene.open().storedBlob("a", owner: "o") == nil) == [404, 410].contains(status))
     }
 
+    @Test(
+        arguments: [
+            (404, ""), (404, "no route"), (404, "<html>not here</html>"), (410, "gone"), (410, "[]"), (404, "{"),
+        ])
+    func `Keeps a blob if another server responds that it is missing`(_ status: Int, _ body: String) async throws {
+        let scene = try await BlobScene()
+        await scene.service.put(Self.text)
+        let blobs = try await scene.open()
+        _ = try await blobs.blob("a", owner: "o")
+        await scene.service.fail(.status(.init(code: status), [:], body))
+        await expectAccountError(.requestFailed) { try await blobs.refresh("a", owner: "o") }
+        #expect(try await blobs.storedBlob("a", owner: "o")?.data() == Data(Self.text))
+        #expect(try await blobs.refresh("a", owner: "o").data() == Data(Self.text))
+    }
+
     @Test(arguments: ["/Library", "/Library/Caches", "/Library/Caches/Offline"])
     func `Refuses to store blobs below a folder that others can write to`(place: String) async throws {
         let scene = try await BlobScene()

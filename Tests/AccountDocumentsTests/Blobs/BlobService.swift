@@ -67,7 +67,9 @@ actor BlobService {
         }
         let id = String((request.path ?? "").dropFirst("/files/".count))
         if let body { return try await take(id, request, body) }
-        guard let file = files[id] else { return (HTTPResponse(status: .notFound), Data()) }
+        guard let file = files[id] else {
+            return (HTTPResponse(status: .notFound), Data(#"{"message":"Not Found"}"#.utf8))
+        }
         if let known = request.headerFields[.ifNoneMatch], known == file.tag {
             return (HTTPResponse(status: .notModified), Data())
         }

@@ -70,6 +70,28 @@ struct BlobUploadTests {
         #expect(try await blobs.blob("a", owner: "o").data() == Data([2]))
     }
 
+    @Test(
+        arguments: [
+            (200, [.contentType: "text/html"], "<html>Welcome</html>"), (200, [:], ""), (200, [:], "OK"),
+            (201, [.contentType: "text/html; charset=utf-8"], "<html>"), (204, [.contentType: "text/html"], ""),
+            (202, [:], "later"),
+        ] as [(Int, HTTPFields, String)])
+    func `Does not count an upload as done if another server responds`(
+        status: Int, fields: HTTPFields, body: String
+    ) async throws {
+        let scene = try await BlobScene()
+        await scene.service.put([1])
+        let blobs = try await scene.open()
+        _ = try await blobs.blob("a", owner: "o")
+        let source = try scene.source(BlobScene.bytes(100_000))
+        await scene.service.fail(.status(.init(code: status), fields, body))
+        await expectAccountError(.serviceUnavailable) {
+            try await blobs.upload(contentsOf: source, as: "a", owner: "o")
+        }
+        #expect(try await blobs.storedBlob("a", owner: "o")?.data() == Data([1]))
+        #expect(scene.files.count == 1)
+    }
+
     @Test func `Does not store a file whose upload failed`() async throws {
         let scene = try await BlobScene()
         let blobs = try await scene.open()

@@ -347,6 +347,35 @@ struct AuthenticatedClientTests {
         }
     }
 
+    @Test func `Gets a linked file from another origin without the token`() async throws {
+        try await LoopbackServer.run(answer: taking("access-1")) { server in
+            let (client, _) = try await client(server, ScriptedAuthority())
+            try await LoopbackServer.run(answer: { _, _ in .json("{}") }) { files async throws in
+                #expect(try await client.get(link: files.address + "/a?b=c").head.status == 200)
+                #expect(files.requests.map(\.target) == ["/a?b=c"])
+                #expect(files.requests.allSatisfy { $0.headers["authorization"] == nil && $0.headers["dpop"] == nil })
+            }
+            #expect(server.requests.isEmpty)
+            for link in ["/x", server.address + "/x"] {
+                #expect(try await client.get(link: link).head.status == 200)
+            }
+            #expect(server.requests.allSatisfy { $0.headers["authorization"] == "Bearer access-1" })
+        }
+    }
+
+    @Test(arguments: [
+        "http://127.0.0.1:1/a", "http://example.com/a", "ftp://example.com/a", "file:///etc/passwd", "//example.com/a",
+        "https://user:secret@example.com/a", "javascript:x", "", "a b",
+    ])
+    func `Sends no request to a link that may not be followed`(link: String) async throws {
+        let transport = ScriptedTransport([.json("{}")])
+        let client = try AuthenticatedClient(
+            origin: "https://api.example.com", store: try await .testing(signedIn: Self.old),
+            authority: ScriptedAuthority(), transport: transport.send)
+        await expectAccountError(.invalidArgument) { try await client.get(link: link) }
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test("Neither sends nor refreshes the token of another service")
     func otherService() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in

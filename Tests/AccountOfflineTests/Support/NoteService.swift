@@ -10,6 +10,8 @@ struct ServiceNote: Codable, Sendable, Hashable {
     var text: String
     var version: Int
     var isStarred = false
+    /// When the note was created, in seconds since 1970 by the clock of the service.
+    var createdAt: Double?
 }
 
 /// A small, correct service of notes in memory. Its lists begin with the newest note and have numbered pages with
@@ -20,9 +22,16 @@ actor NoteService {
         case refused
         /// The request takes effect, but its response is lost.
         case lost
-        case status(Int, [String: String] = [:], body: String = "")
+        /// A response in the form of the service, unless the body has another form.
+        case status(Int, [String: String] = [:], body: String = "{}")
         /// A captive portal's page, with status 200.
         case portal
+        /// A proxy's own 404, as a text.
+        case proxy
+        /// The client does not accept the length of the response.
+        case tooLong
+        /// The client cannot send the request.
+        case malformed
     }
 
     let pageSize: Int
@@ -37,6 +46,10 @@ actor NoteService {
     private var lastNumber = 0
     private var tagSalt = ""
     private var linkQuery = ""
+    private var linklessCount = 0
+    private var linksBeyondEnd = false
+    /// The time of the service, or `nil` if the service sends no `Date`.
+    private var time: Date?
 
     init(pageSize: Int = 3) { self.pageSize = pageSize }
 
@@ -45,14 +58,21 @@ actor NoteService {
     func fail(_ faults: Fault...) { self.faults += faults }
     func fail(when fault: (@Sendable (HTTPRequest) -> Fault?)?) { self.fault = fault }
     func beforeResponse(_ body: (@Sendable (HTTPRequest) async throws -> Void)?) { beforeResponse = body }
+    func setTime(_ time: Date) { self.time = time }
     func changeEntityTags() { tagSalt += "x" }
     func changeLinks() { linkQuery += "&x" }
+    /// Omits the link to the next page from responses with a list.
+    func omitLinks(inNext count: Int) { linklessCount = count }
+    /// Links from each page to the next, even if there is none.
+    func linkBeyondEnd() { linksBeyondEnd = true }
     func forgetRequests() { (requests, statuses) = ([], []) }
 
     @discardableResult
     func create(_ text: String, id: String? = nil) -> String {
         lastNumber += 1
-        notes.insert(ServiceNote(id: id ?? "n\(lastNumber)", text: text, version: lastNumber), at: 0)
+        let note = ServiceNote(
+            id: id ?? "n\(lastNumber)", text: text, version: lastNumber, createdAt: time?.timeIntervalSince1970)
+        notes.insert(note, at: 0)
         return notes[0].id
     }
 
@@ -92,13 +112,25 @@ actor NoteService {
             return (
                 HTTPResponse(status: .ok, headerFields: [.contentType: "text/html"]), Data("<html>Welcome</html>".utf8)
             )
+        case .proxy:
+            return (HTTPResponse(status: .notFound, headerFields: [.contentType: "text/plain"]), Data("no route".utf8))
+        case .tooLong: throw AccountError(.requestFailed, "the response is longer than 16777216 bytes")
+        case .malformed: throw AccountError(.invalidArgument, "the URL of the request is not a URL")
         case nil: break
         }
-        let response = try respond(request, body)
+        var response = try respond(request, body)
+        // RFC 9110, section 5.6.7
+        response.head.headerFields[.date] = time.map { $0.formatted(Self.dateStyle) }
         statuses.append(response.head.status.code)
         try await beforeResponse?(request)
         return response
     }
+
+    private static let dateStyle = Date.VerbatimFormatStyle(
+        format: """
+            \(weekday: .abbreviated), \(day: .twoDigits) \(month: .abbreviated) \(year: .padded(4)) \
+            \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits) GMT
+            """, locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt, calendar: Calendar(identifier: .gregorian))
 
     static func error(_ failure: AuthorityError.Failure) -> AccountError {
         AccountError(.serviceUnavailable, "no response", cause: AuthorityError.noResponse(failure))
@@ -151,7 +183,11 @@ actor NoteService {
         let hash = body.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         let tag = "\"\(String(hash, radix: 16))\(tagSalt)\""
         head.headerFields[.eTag] = tag
-        if start + pageSize < all.count, let last = rows.last {
+        if linklessCount > 0 {
+            linklessCount -= 1
+        } else if linksBeyondEnd {
+            head.headerFields[.link] = "\(start / pageSize + 2)"
+        } else if start + pageSize < all.count, let last = rows.last {
             let hasNumbers = request.path?.hasSuffix("&cursors") != true
             head.headerFields[.link] = hasNumbers ? "\(start / pageSize + 2)\(linkQuery)" : "after-" + last.id
         }
@@ -165,7 +201,7 @@ actor NoteService {
     private func response(_ code: Int, _ note: ServiceNote?) throws -> (HTTPResponse, Data) {
         (
             HTTPResponse(status: .init(code: code), headerFields: [.contentType: "application/json"]),
-            try note.map { try Notes.encoder.encode($0) } ?? Data()
+            try note.map { try Notes.encoder.encode($0) } ?? Data((code == 204 ? "" : "{}").utf8)
         )
     }
 }

@@ -25,6 +25,10 @@ struct Notes: RemoteCollection {
     var hasCursors = false
     /// Whether the adapter checks for changes with an unknown result.
     var looks = true
+    /// Whether notes have versions.
+    var hasVersions = false
+    /// Completes a note that the service has shortened.
+    var complete: (@Sendable (RemoteItem) throws -> RemoteItem)?
 
     func request(for list: String, at cursor: String?) -> HTTPRequest {
         get("/\(list)?page=\(cursor ?? "1")" + (hasCursors ? "&cursors" : ""))
@@ -37,9 +41,15 @@ struct Notes: RemoteCollection {
         let next = head.headerFields[.link]
         guard head.status != .notModified else { return RemotePage(items: [], next: next) }
         guard head.headerFields[.contentType] == "application/json" else { throw NotJSON() }
-        let notes = try JSONDecoder().decode([ServiceNote].self, from: body)
-        return RemotePage(
-            items: try notes.map { RemoteItem(id: $0.id, json: try Self.encoder.encode($0)) }, next: next)
+        return try RemotePage(elementsOf: body, next: next)
+    }
+
+    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem {
+        try complete?(item) ?? item
+    }
+
+    func version(of item: RemoteItem) -> String? {
+        hasVersions ? (try? note(item.json)).map { "\($0.version)" } : nil
     }
 
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
@@ -101,18 +111,16 @@ struct Notes: RemoteCollection {
                 guard head.status == .ok else { throw RemoteFailure(head, body) }
                 let page = try page(head, body)
                 for item in page.items where !claimed.contains(item.id) {
-                    if try note(item.json).text == text(change) { return .done(item) }
+                    let note = try note(item.json)
+                    if try note.text == text(change), note.isCreated(after: change.sentAfter) { return .done(item) }
                 }
                 cursor = page.next
             }
             return .pending
         }
-        let (head, body) = try await fetch(request(forItem: change.object), nil)
-        if head.status == .notFound {
+        guard let item = try await item(change.object, fetching: fetch) else {
             return change.kind == .delete ? .done(nil) : .conflict("another client has removed it")
         }
-        guard head.status == .ok else { throw RemoteFailure(head, body) }
-        let item = try item(head, body)
         let note = try note(item.json)
         switch change.kind {
         case .update:
@@ -131,6 +139,13 @@ struct Notes: RemoteCollection {
     private func get(_ path: String) -> HTTPRequest { head(.get, path) }
     private func head(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {
         HTTPRequest(method: method, scheme: "https", authority: "notes.example.com", path: path)
+    }
+}
+
+extension ServiceNote {
+    fileprivate func isCreated(after date: Date?) -> Bool {
+        guard let createdAt, let date else { return true }
+        return createdAt >= date.timeIntervalSince1970.rounded(.down)
     }
 }
 

@@ -17,11 +17,17 @@ import Musl
 import Darwin
 #endif
 
-/// A service of notes for several concurrent processes: a file with a line for each change that took effect.
+/// A service of notes for several concurrent processes: a file with a line for each change that took effect. The clock of
+/// the service counts the lines: a note with the ID `n7` was created at 7 seconds. The service sends only the beginning of
+/// a long text, and the whole text at another path.
 final class NoteFile: Sendable {
     private let path: String
     private let random: Mutex<UInt64?>
+    /// The number of faults of each kind, for a report.
+    private let counts = Mutex<[String: Int]>([:])
     private static let pageSize = 20
+    private static let longestText = 1000
+    private static let epoch = 1_800_000_000.0
 
     init(path: String, losses: UInt64?) {
         self.path = path
@@ -30,13 +36,30 @@ final class NoteFile: Sendable {
 
     func create(_ text: String) throws { _ = try carryOut { "create n\($0.count + 1) \(text)" } }
 
-    func send(_ request: HTTPRequest, _ body: Data?) throws -> (head: HTTPResponse, body: Data) {
-        let isLost = roll(4)
-        if roll(5) { throw Self.noResponse(.refused) }
-        let response = try respond(request, body.map { String(decoding: $0, as: UTF8.self) } ?? "")
-        if isLost { throw Self.noResponse(.reset) }
-        return response
+    /// The faults so far, in one line.
+    var faults: String {
+        counts.withLock { $0.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ") }
     }
+
+    func send(_ request: HTTPRequest, _ body: Data?) throws -> (head: HTTPResponse, body: Data) {
+        if roll(6) { throw Self.noResponse(.refused) }
+        if roll(10) {
+            note("portal")
+            return (HTTPResponse(status: .ok), Data("<html>Welcome</html>".utf8))
+        }
+        if roll(10) {
+            note("proxy")
+            return (HTTPResponse(status: .notFound), Data("no route to the service".utf8))
+        }
+        let isLost = roll(4)
+        let text = body.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        let response = try respond(request, text)
+        guard isLost else { return response }
+        note(text.utf8.count > Self.longestText ? "lost-large" : "lost")
+        throw Self.noResponse(.reset)
+    }
+
+    private func note(_ fault: String) { counts.withLock { $0[fault, default: 0] += 1 } }
 
     private static func noResponse(_ failure: AuthorityError.Failure) -> AccountError {
         AccountError(.serviceUnavailable, "no response", cause: AuthorityError.noResponse(failure))
@@ -53,41 +76,65 @@ final class NoteFile: Sendable {
     }
 
     private func respond(_ request: HTTPRequest, _ text: String) throws -> (head: HTTPResponse, body: Data) {
+        let lines = try carryOut(request, text)
+        var response = try response(to: request, lines)
+        // RFC 9110, section 5.6.7. The epoch is at 8 o'clock.
+        let time = [8 + lines.count / 3600, lines.count / 60 % 60, lines.count % 60].map {
+            ($0 < 10 ? "0" : "") + "\($0)"
+        }
+        response.head.headerFields[.date] = "Fri, 15 Jan 2027 \(time.joined(separator: ":")) GMT"
+        return response
+    }
+
+    /// Carries out a change, and returns all lines.
+    private func carryOut(_ request: HTTPRequest, _ text: String) throws -> [String] {
         let path = (request.path ?? "").split(separator: "/").map(String.init)
+        let kind: String
         switch request.method {
-        case .get where path.count == 1:
-            let notes = notes(in: try lines())
-            let start = Int(path[0]) ?? 0
-            var head = HTTPResponse(status: .ok)
-            if start + Self.pageSize < notes.count { head.headerFields[.init("Link")!] = "\(start + Self.pageSize)" }
-            return (head, try JSONEncoder().encode(Array(notes.dropFirst(start).prefix(Self.pageSize))))
-        case .post:
-            let lines = try carryOut { "create n\($0.count + 1) \(text)" }
-            return try response(notes(in: lines).first)
-        case .patch, .put, .delete:
-            let kind =
-                switch request.method {
-                case .patch: "edit"
-                case .put: "star"
-                default: path.count == 3 ? "unstar" : "delete"
-                }
-            let line = "\(kind) \(path[1]) \(text)"
-            var isThere = false
-            let lines = try carryOut { lines in
-                isThere = notes(in: lines).contains { $0.id == path[1] }
-                return isThere ? line : nil
-            }
-            guard isThere else { return (HTTPResponse(status: .notFound), Data()) }
-            guard request.method == .patch else { return (HTTPResponse(status: .noContent), Data()) }
-            return try response(notes(in: lines).first { $0.id == path[1] })
-        default:
-            return try response(notes(in: try lines()).first { $0.id == path[1] })
+        case .get: return try lines()
+        case .post: return try carryOut { "create n\($0.count + 1) \(text)" }
+        case .patch: kind = "edit"
+        case .put: kind = "star"
+        default: kind = path.count == 3 ? "unstar" : "delete"
+        }
+        return try carryOut { lines in
+            notes(in: lines).contains { $0.id == path[1] } ? "\(kind) \(path[1]) \(text)" : nil
         }
     }
 
-    private func response(_ note: Note?) throws -> (head: HTTPResponse, body: Data) {
-        guard let note else { return (HTTPResponse(status: .notFound), Data()) }
-        return (HTTPResponse(status: .ok), try JSONEncoder().encode(note))
+    private func response(
+        to request: HTTPRequest, _ lines: [String]
+    ) throws -> (head: HTTPResponse, body: Data) {
+        let path = (request.path ?? "").split(separator: "/").map(String.init)
+        let notes = notes(in: lines)
+        if request.method == .get, path.count == 1 {
+            let start = Int(path[0]) ?? 0
+            var head = HTTPResponse(status: .ok)
+            if start + Self.pageSize < notes.count { head.headerFields[.init("Link")!] = "\(start + Self.pageSize)" }
+            return (head, try JSONEncoder().encode(notes.dropFirst(start).prefix(Self.pageSize).map(shortened)))
+        }
+        if request.method == .post { return try response(notes.first, .created) }
+        let note = notes.first { $0.id == path[1] }
+        if request.method == .get, path.count == 3, let note {
+            return (HTTPResponse(status: .ok), Data(note.text.utf8))
+        }
+        // A change of a missing note was not carried out. A deletion was, if it is the last line.
+        let isDone = note != nil || request.method == .delete && lines.last?.hasPrefix("delete \(path[1]) ") == true
+        guard isDone, request.method != .get, request.method != .patch else { return try response(note, .ok) }
+        return (HTTPResponse(status: .noContent), Data())
+    }
+
+    private func response(_ note: Note?, _ status: HTTPResponse.Status) throws -> (head: HTTPResponse, body: Data) {
+        guard let note else { return (HTTPResponse(status: .notFound), Data("{}".utf8)) }
+        return (HTTPResponse(status: status), try JSONEncoder().encode(shortened(note)))
+    }
+
+    private func shortened(_ note: Note) -> Note {
+        var note = note
+        note.size = note.text.utf8.count
+        note.text = String(note.text.prefix(Self.longestText))
+        note.createdAt = Int(note.id.dropFirst()).map { Self.epoch + Double($0) }
+        return note
     }
 
     /// The notes after all these lines, the newest first.

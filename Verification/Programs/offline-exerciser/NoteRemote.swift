@@ -10,12 +10,25 @@ import Foundation
 
 struct Note: Codable, Sendable {
     var id: String
+    /// The text, or its beginning if it is long.
     var text: String
     var isStarred = false
+    /// The length of the whole text in bytes. `nil` for a note with a local change.
+    var size: Int?
+    /// When the note was created, in seconds since 1970 by the clock of the service.
+    var createdAt: Double?
+
+    /// The part of the text before the filler of a long text.
+    var name: String { String(text.prefix { $0 != "|" }) }
+
+    /// The text of a note with a name. A long text is longer than the service sends at once.
+    static func text(named name: String) -> String {
+        name.contains("long ") ? name + "|" + String(repeating: "x", count: 3000) : name
+    }
 }
 
-/// The adapter to ``NoteFile``. The service supports no idempotency keys, so the adapter searches by text for a note
-/// that an earlier attempt may have created.
+/// The adapter to ``NoteFile``. The service supports no idempotency keys, so the adapter searches by the whole text for a
+/// note that an earlier attempt may have created.
 struct NoteRemote: RemoteCollection {
     typealias Item = Note
 
@@ -72,16 +85,31 @@ struct NoteRemote: RemoteCollection {
         var cursor: String? = "0"
         while let number = cursor {
             let (head, body) = try await fetch(request(for: "all", at: number), nil)
-            guard head.status == .ok else { throw RemoteFailure(head, body) }
-            for note in try JSONDecoder().decode([Note].self, from: body)
-            where note.text == String(decoding: change.body, as: UTF8.self)
-                && (change.kind == .create ? !claimed.contains(note.id) : note.id == change.object)
-            {
+            guard head.status == .ok, answer(head, body, to: nil) == .done else { throw RemoteFailure(head, body) }
+            for note in try JSONDecoder().decode([Note].self, from: body) {
+                let isCandidate =
+                    change.kind == .create
+                    ? !claimed.contains(note.id) && isCreated(note, after: change.sentAfter) : note.id == change.object
+                guard isCandidate, try await has(note, change.body, fetch) else { continue }
                 return .done(RemoteItem(id: note.id, json: try JSONEncoder().encode(note)))
             }
             cursor = head.headerFields[.init("Link")!]
         }
         return .pending
+    }
+
+    private func isCreated(_ note: Note, after date: Date?) -> Bool {
+        guard let date, let createdAt = note.createdAt else { return true }
+        return createdAt >= date.timeIntervalSince1970
+    }
+
+    private func has(_ note: Note, _ text: Data, _ fetch: RemoteTransport) async throws -> Bool {
+        guard note.size == text.count, text.starts(with: note.text.utf8) else { return false }
+        guard note.text.utf8.count < text.count else { return true }
+        let (head, body) = try await fetch(self.head(.get, "/notes/\(note.id)/text"), nil)
+        // A text of another length does not come from the service.
+        guard head.status == .ok, body.count == text.count else { throw RemoteFailure(head, body) }
+        return body == text
     }
 
     private func head(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {

@@ -30,8 +30,10 @@ import Darwin
 //     offline-exerciser ROOT SERVICE inspect            prints the content as JSON
 //
 // SERVICE is a file with the notes of a service: a line for each change that took effect. If LOSSES is set to a number,
-// it seeds the random loss of about every third request, before or after it takes effect. Exits with 0, with 1 after an
-// error in one line, or with 2 if changes are still pending.
+// it seeds random faults of about every second request: lost before or after it takes effect, or answered by a captive
+// portal or a proxy. AHEAD is the number of seconds by which the clock of this machine is ahead. A TEXT with the word
+// "long" becomes longer than the service sends at once. Exits with 0, with 1 after an error in one line, or with 2 if
+// changes are still pending.
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 4 else { fatalError("usage: see the head of main.swift") }
@@ -42,14 +44,15 @@ do throws(any Error) {
     let store = AccountStore(container: container)
     let service = NoteFile(
         path: arguments[2], losses: ProcessInfo.processInfo.environment["LOSSES"].flatMap(UInt64.init))
+    let clock = WrongClock(ahead: ProcessInfo.processInfo.environment["AHEAD"].flatMap(Double.init) ?? 0)
     func notes() async throws -> OfflineCollection<NoteRemote> {
         try await OfflineCollection(
-            "notes", NoteRemote(), of: store, in: container, sending: { try service.send($0, $1) })
+            "notes", NoteRemote(), of: store, in: container, clock: clock, sending: { try service.send($0, $1) })
     }
     let document = try DocumentArchive<[String]>("Items", in: container)
     /// The id of the note with a string, created at the service or locally.
     func id(of text: String, _ notes: OfflineCollection<NoteRemote>) async throws -> String {
-        guard let row = try await notes.snapshot(of: "all", limit: 10_000).rows.first(where: { $0.item.text == text })
+        guard let row = try await notes.snapshot(of: "all", limit: 10_000).rows.first(where: { $0.item.name == text })
         else { throw AccountError(.invalidArgument, "there is no note \(text)") }
         return row.id
     }
@@ -67,7 +70,7 @@ do throws(any Error) {
         let notes = try await notes()
         for (number, operation) in words.enumerated() {
             let parts = operation.split(separator: "=").map(String.init)
-            let body = Data((parts.last ?? "").utf8)
+            let body = Data(Note.text(named: parts.last ?? "").utf8)
             switch parts[0] {
             case "create": try await notes.add(Change(.create, body: body))
             case "edit": try await notes.add(Change(.update, of: id(of: parts[1], notes), body: body))
@@ -82,6 +85,7 @@ do throws(any Error) {
         let notes = try await notes()
         let report = try await notes.synchronize(ignoringBackOff: true)
         await notes.close()
+        print("faults: \(service.faults)")
         if let problem = report.problem { print("problem: \(problem)") }
         print("sent \(report.sentCount), \(report.pending.map { "\($0.state): \($0.lastProblem ?? "")" })")
         if !report.pending.isEmpty { exit(2) }
@@ -104,9 +108,9 @@ do throws(any Error) {
         let notes = try await notes()
         let rows = try await notes.snapshot(of: "all", limit: 10_000).rows.map(\.item)
         let found = Found(
-            signedIn: true, notes: rows.map(\.text), starred: rows.filter(\.isStarred).map(\.text),
+            signedIn: true, notes: rows.map(\.name), starred: rows.filter(\.isStarred).map(\.name),
             pending: try await notes.pendingChanges().map {
-                "\($0.change.kind.rawValue) \(String(decoding: $0.change.body, as: UTF8.self)) \($0.state.rawValue)"
+                "\($0.change.kind.rawValue) \(String(decoding: $0.change.body.prefix(40), as: UTF8.self)) \($0.state.rawValue)"
             },
             dropped: notes.droppedLists.map { "\($0)" }, items: try document.read()?.count ?? 0)
         await notes.close()
@@ -116,6 +120,13 @@ do throws(any Error) {
 } catch {
     print("error: \(error)")
     exit(1)
+}
+
+/// A clock that differs from the clock of the machine.
+struct WrongClock: WallClock {
+    let ahead: TimeInterval
+
+    var now: Date { Date().addingTimeInterval(ahead) }
 }
 
 struct Found: Encodable {

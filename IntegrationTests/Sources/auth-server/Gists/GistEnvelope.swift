@@ -95,6 +95,7 @@ struct GistEnvelope: Sendable {
     private static func fields(_ quota: GistRateLimits.Quota) -> HTTPFields {
         [
             .gitHubMediaType: "github.v3; format=json",
+            .gitHubRequestID: UUID().uuidString,
             .vary: "Accept, Authorization, Cookie, X-GitHub-OTP, Accept-Encoding, X-Requested-With",
             .rateLimit("Limit"): String(quota.limit),
             .rateLimit("Remaining"): String(quota.remaining),
@@ -112,6 +113,7 @@ struct GistEnvelope: Sendable {
 
 extension HTTPField.Name {
     fileprivate static let gitHubMediaType = Self("X-GitHub-Media-Type")!
+    fileprivate static let gitHubRequestID = Self("X-GitHub-Request-Id")!
 
     static func rateLimit(_ name: String) -> Self { Self("X-RateLimit-\(name)")! }
 }

@@ -10,8 +10,7 @@ import Foundation
 
 /// GitHub's REST API for gists, as documented: lists, reading, writing and stars.
 ///
-/// The paths start at the root, as at api.github.com, since a client of an API is configured with an origin, but no
-/// path. The API accepts tokens of the server's own OAuth endpoints. `GistControlRoutes` shows and changes the data
+/// The paths start at the root, as at api.github.com, and at `/api/v3`, as at GitHub Enterprise Server. The API accepts tokens of the server's own OAuth endpoints. `GistControlRoutes` shows and changes the data
 /// without a client, and faults apply to this API, too.
 ///
 /// Like GitHub, the server has neither preconditions for changes nor idempotency keys.
@@ -21,7 +20,11 @@ struct GistRoutes: Sendable {
     let server: AuthorizationServer
 
     func add(to router: Router<ServerContext>) {
-        let gists = router.group("gists")
+        for path in ["gists", "api/v3/gists"] { add(to: router.group(RouterPath(path))) }
+        router.get("gists-raw/:id/:revision/:name", use: rawFile)
+    }
+
+    private func add(to gists: RouterGroup<ServerContext>) {
         gists.get("", use: handler(ownList))
         gists.post("", use: handler(create))
         gists.get("public", use: handler { try await list(.everyPublicOne, for: $0) })
@@ -32,7 +35,6 @@ struct GistRoutes: Sendable {
         gists.get(":id/star", use: handler(checkStar))
         gists.put(":id/star", use: handler { try await setStar(true, for: $0) })
         gists.delete(":id/star", use: handler { try await setStar(false, for: $0) })
-        router.get("gists-raw/:id/:revision/:name", use: rawFile)
     }
 
     private func handler(

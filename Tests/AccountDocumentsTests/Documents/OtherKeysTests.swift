@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+@testable import AccountDocuments
+
+/// A change keeps the members that the app does not know: those of other programs, or of a newer version of the app.
+struct OtherKeysTests {
+    private struct Note: Codable, Sendable {
+        var title: String
+        var others = OtherKeys()
+
+        enum CodingKeys: CodingKey, CaseIterable { case title }
+
+        init(title: String) { self.title = title }
+
+        init(from decoder: any Decoder) throws {
+            title = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .title)
+            others = try OtherKeys(in: decoder, besides: CodingKeys.self)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(title, forKey: .title)
+            try others.encode(to: encoder)
+        }
+    }
+
+    @Test(
+        arguments: [
+            "<string>a &amp; b 👩🏽‍💻</string>", "<string></string>", "<string>5</string>", "<string>$null</string>",
+            "<integer>5</integer>", "<integer>-9223372036854775808</integer>",
+            "<integer>18446744073709551615</integer>", "<real>2.5</real>", "<true/>", "<false/>",
+            "<date>2026-01-01T00:00:00Z</date>", "<data>AAEC</data>", "<array/>", "<dict/>",
+            "<array><integer>1</integer><string>b</string><dict><key>c</key><true/></dict></array>",
+            "<dict><key>title</key><string>not that of the note</string><key></key><array/></dict>",
+        ], [DocumentFormat.binary, .xml])
+    func `Keeps an unknown member of any type through a change`(value: String, format: DocumentFormat) throws {
+        func text(_ title: String) -> [UInt8] {
+            Array("<plist><dict><key>x</key>\(value)<key>title</key><string>\(title)</string></dict></plist>".utf8)
+        }
+        var note = try PropertyListDocument.decode(Note.self, from: text("old"))
+        note.title = "new"
+        let bytes = [UInt8](try PropertyListDocument.encode(note, format: format))
+        #expect(try Self.tree(bytes) == Self.tree(text("new")))
+    }
+
+    @Test func `Keeps unknown members with their element when elements move`() throws {
+        let text = """
+            <plist><array><dict><key>title</key><string>a</string><key>x</key><integer>1</integer></dict>\
+            <dict><key>title</key><string>b</string><key>x</key><integer>2</integer></dict></array></plist>
+            """
+        var notes = try PropertyListDocument.decode([Note].self, from: Array(text.utf8))
+        notes.reverse()
+        notes.insert(Note(title: "c"), at: 0)
+        let bytes = [UInt8](try PropertyListDocument.encode(notes, format: .xml))
+        let saved = try #require(try Self.tree(bytes) as? [[String: Any]])
+        #expect(saved.map { $0["title"] as? String } == ["c", "b", "a"])
+        #expect(saved.map { $0["x"] as? Int } == [nil, 2, 1])
+    }
+
+    @Test func `Keeps unknown members through a change of a document`() async throws {
+        let folder = try DocumentFolder()
+        let archive = try DocumentArchive<Note>(
+            "Notes", folder: folder.documents, root: folder.root, format: .xml, seal: nil, files: nil)
+        try await archive.change(from: Note(title: "a")) { _ in }
+        let text = String(decoding: try folder.bytes(folder.document), as: UTF8.self)
+        let member = "<key>x</key><array><date>2026-01-01T00:00:00Z</date></array></dict>"
+        try folder.write(text.replacing("</dict>", with: member).utf8, to: folder.document)
+        for title in ["b", "c"] { try await archive.change(from: Note(title: "")) { $0.title = title } }
+        let saved = try #require(try Self.tree(try folder.bytes(folder.document)) as? [String: Any])
+        #expect(saved["title"] as? String == "c" && saved["x"] is [Date] && saved.count == 2)
+    }
+
+    private static func tree(_ bytes: [UInt8]) throws -> NSObject {
+        let tree = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
+        return try #require(tree as? NSObject)
+    }
+}
