@@ -33,8 +33,6 @@ let package = Package(
         .trait(
             name: "Signatures",
             description: "AccountHTTP: clients that authenticate with a key, and tokens that are bound to a key."),
-        // Without this trait, SwiftPM does not link tpm2-tss (Debian: libtss2-dev).
-        .trait(name: "TPM", description: "AccountKit: keys that the TPM 2.0 of a Linux machine seals."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -54,13 +52,7 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
-        .target(
-            name: "CAccountKitShims",
-            cSettings: [.define("ACCOUNTKIT_TPM", .when(platforms: [.linux], traits: ["TPM"]))],
-            linkerSettings: ["tss2-esys", "tss2-mu", "tss2-rc", "tss2-sys", "tss2-tctildr"].map {
-                .linkedLibrary($0, .when(platforms: [.linux], traits: ["TPM"]))
-            }
-        ),
+        .target(name: "CAccountKitShims"),
 
         // Below the core: cryptography, code that several modules need, and the checks of a connection.
         .target(name: "AccountCrypto", dependencies: ["CSodium"]),
@@ -287,7 +279,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
-        // With `verifies`, also the tests that run strace, gcore, Python or a simulated TPM.
+        // With `verifies`, also the tests that run strace, gcore or Python.
         .testTarget(
             name: "AccountKitSystemTests",
             dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto", "archive-exerciser"]
@@ -297,7 +289,7 @@ let package = Package(
                     ? []
                     : [
                         "FollowingProcessTests.swift", "MemoryTests.swift", "SystemCallFaultTests.swift",
-                        "TPMKeyTests.swift", "Support/ProcessMemory.swift",
+                        "Support/ProcessMemory.swift",
                     ])
         ),
         .executableTarget(
