@@ -16,7 +16,6 @@ let package = Package(
         .library(name: "AccountDocuments", targets: ["AccountDocuments"]),
         .library(name: "AccountFleet", targets: ["AccountFleet"]),
         .library(name: "AccountHelpers", targets: ["AccountHelpers"]),
-        .library(name: "AccountImport", targets: ["AccountImport"]),
         .library(name: "AccountOffline", targets: ["AccountOffline"]),
         .library(name: "AccountTesting", targets: ["AccountTesting"]),
         .executable(name: "account", targets: ["account"]),
@@ -144,7 +143,6 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
-        .target(name: "AccountImport", dependencies: ["AccountCrypto", "AccountKit", "AccountSupport"]),
         .target(
             name: "AccountOffline",
             dependencies: [
@@ -175,7 +173,6 @@ let package = Package(
                 "AccountCommands",
                 "AccountFleet",
                 "AccountHelpers",
-                "AccountImport",
                 "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -256,11 +253,6 @@ let package = Package(
         ),
         .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(
-            name: "AccountImportTests",
-            dependencies: ["AccountImport", "AccountKit"],
-            exclude: ["Fixtures"]
-        ),
-        .testTarget(
             name: "AccountDocumentsTests",
             dependencies: [
                 "AccountCrypto", "AccountDocuments", "AccountKit", "AccountSupport", "AccountTesting", "TestScene",
@@ -316,8 +308,8 @@ let package = Package(
         .testTarget(
             name: "SnippetTests",
             dependencies: [
-                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting",
-                "BoundedWaiting", "snippet-notes",
+                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountKit", "AccountTesting", "BoundedWaiting",
+                "snippet-notes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

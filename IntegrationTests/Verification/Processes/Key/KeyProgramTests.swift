@@ -22,7 +22,7 @@ struct KeyProgramTests: KeyScenes {
                 environment: account.environment.merging(["XDG_RUNTIME_DIR": container.path("temporary")]) { $1 })
             let outcome = try await session.run()
             #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(outcome.output.hasSuffix("wang\nwithout: 65\n"), "\(outcome)")
+            #expect(outcome.output.hasSuffix("alice\nwithout: 65\n"), "\(outcome)")
             #expect(!container.exists(container.key))
         }
     }
@@ -42,7 +42,7 @@ struct KeyProgramTests: KeyScenes {
                 words: ["sh", "-ec", script, "sh", account.path], environment: account.environment
             ).run()
             #expect(outcome.exitCode == 0, "\(outcome)")
-            #expect(outcome.output == "wang\n")
+            #expect(outcome.output == "alice\n")
         }
     }
 
@@ -59,7 +59,7 @@ struct KeyProgramTests: KeyScenes {
                     by: "strace", "-f", "-qq", "-o", "/dev/null", "-P", path, "-e", "inject=/^\(call):signal=KILL"
                 ).run()
                 #expect(killed.exitCode == 137, "\(call) \(path): \(killed)")
-                #expect(try await account("whoami", "--offline").output == "wang\n", "\(call) \(path)")
+                #expect(try await account("whoami", "--offline").output == "alice\n", "\(call) \(path)")
                 #expect(try await account.run(add).exitCode == 0, "\(call) \(path)")
                 #expect(try await keys(account).slots.map(\.opensNow) == [true, true], "\(call) \(path)")
                 #expect(try await account("key", "remove", "command").exitCode == 0, "\(call) \(path)")
@@ -95,7 +95,7 @@ struct KeyProgramTests: KeyScenes {
             try await SimulatedTPM.run(named: "first", in: container) { tpm in
                 try await followRecipe(with: program, account, tpm)
                 let account = account.with(tpm)
-                #expect(try await account("whoami", "--offline").output == "wang\n")
+                #expect(try await account("whoami", "--offline").output == "alice\n")
                 let listed = try await keys(account)
                 #expect(listed.slots.map(\.kind) == ["command"])
 
@@ -120,7 +120,7 @@ struct KeyProgramTests: KeyScenes {
             #expect(try container.entry(container.archive) == before)
             try await SimulatedTPM.run(named: "first", in: container) { tpm in
                 let opened = try await account.with(tpm)("whoami", "--offline")
-                #expect(opened.output == "wang\n", "\(opened)")
+                #expect(opened.output == "alice\n", "\(opened)")
             }
         }
     }
@@ -131,12 +131,12 @@ struct KeyProgramTests: KeyScenes {
                 let variable = account.with(tpm).with("ACCOUNT_KEY", Self.key)
                 #expect(try await variable("key", "add", "environment").exitCode == 0)
                 try await followRecipe(with: "tpm2_unseal", account.with("ACCOUNT_KEY", Self.key), tpm)
-                #expect(try await account.with(tpm)("whoami", "--offline").output == "wang\n")
+                #expect(try await account.with(tpm)("whoami", "--offline").output == "alice\n")
                 let before = try container.entry(container.archive)
                 #expect(try await tpm.run(["tpm2_clear -c p"], environment: container.environment).exitCode == 0)
                 #expect(try await account.with(tpm)("whoami", "--offline").exitCode == 65)
                 #expect(try container.entry(container.archive) == before)
-                #expect(try await variable("whoami", "--offline").output == "wang\n")
+                #expect(try await variable("whoami", "--offline").output == "alice\n")
                 #expect(try await variable("key", "remove", "command").exitCode == 0)
                 #expect(try await keys(variable).slots.map(\.kind) == ["environment"])
             }
