@@ -33,7 +33,7 @@ RELATED = {
     "setup": ["rule", "doctor", "git-credential", "docker-credential", "kube-credential", "mcp"],
     "git-credential": ["rule", "git-credential 1", "gitcredentials 7"],
     "kube-credential": ["rule", "kubectl 1"], "docker-credential": ["rule", "docker 1", "skopeo 1"],
-    "doctor": ["status"], "import": ["login"],
+    "doctor": ["status"],
 }
 
 

@@ -83,9 +83,6 @@ public protocol AccountApplication: Sendable {
     static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName]
-
-    /// A function that reads the sign-in that an older app saved; `nil` if the app has no `import` command.
-    static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
 
 extension AccountApplication {
@@ -140,9 +137,6 @@ extension AccountApplication {
         throw AccountError(
             .invalidArgument, "this tool cannot list the sessions of a store", hint: "choose a session with --session")
     }
-
-    /// Returns `nil`: by default, there is no `import` command.
-    public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }
 }
 
 /// A service, with the options of a sign-in.
@@ -361,20 +355,5 @@ public struct ServiceDescription: Sendable {
         self.registrationPage = registrationPage
         self.supportsBrowser = supportsBrowser
         self.hasClientSecret = hasClientSecret
-    }
-}
-
-/// A sign-in that an older app saved.
-public struct ImportedLogin: Sendable {
-    /// The imported account.
-    public var account: Account
-
-    /// Messages about values that could not be imported.
-    public var warnings: [String]
-
-    /// Creates the result of an import.
-    public init(account: Account, warnings: [String] = []) {
-        self.account = account
-        self.warnings = warnings
     }
 }

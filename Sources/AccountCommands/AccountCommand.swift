@@ -46,7 +46,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
         ] + App.commandGroups.map { CommandGroup(name: $0.name, subcommands: $0.subcommands) } + [
             CommandGroup(
                 name: "Maintenance",
-                subcommands: [DoctorCommand<App>.self] + (App.importer == nil ? [] : [ImportCommand<App>.self]))
+                subcommands: [DoctorCommand<App>.self])
         ]
     }
 

@@ -164,7 +164,7 @@ class Slot:
         (self.type, algorithm, reserved, self.created, self.key_id, self.passes, self.memory_kib, self.salt, self.nonce,
          self.wrapped_key, self.commitment, zero) = struct.unpack("<BBHI16sII16s24s48s32sQ", data)
         self.data = data
-        if self.type not in (1, 2, 3, 4, 5):
+        if self.type not in (1, 2, 3, 4):
             raise UnsupportedVersion(f"key slot type {self.type}")
         if algorithm != 1:
             raise UnsupportedVersion(f"key slot algorithm {algorithm}")

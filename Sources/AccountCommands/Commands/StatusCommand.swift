@@ -199,7 +199,6 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 case .keyFile: "key file"
                 case .passphrase: "passphrase"
                 case .command: "program that prints the key"
-                case .tpm: "TPM"
                 default: "environment"
                 }
             return text + (slot.isAvailable ? "" : slot.kind == .passphrase ? " (locked)" : " (not available here)")
