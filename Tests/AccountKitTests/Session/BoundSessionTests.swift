@@ -115,15 +115,6 @@ struct BoundSessionTests {
         #expect(queued.credentials.proofKey == key)
     }
 
-    @Test func `Moves the key with the session`() async throws {
-        let places = TwoPlaces()
-        try await places.store(.here).signIn { bound }
-        try await places.move()
-        #expect(await places.store(.there).load().account?.credentials.proofKey == key)
-        try await places.move(.there, to: .here)
-        #expect(await places.store(.here).load().account?.credentials.proofKey == key)
-    }
-
     @Test func `Keeps the key when space is freed for new tokens`() {
         var account = bound
         while account.makeRoom() {}
