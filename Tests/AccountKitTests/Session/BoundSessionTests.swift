@@ -93,7 +93,6 @@ struct BoundSessionTests {
         #expect(stored.refreshToken == Secret("refresh-2") && stored.derivedTokens.isEmpty)
     }
 
-    /// An earlier version stored the unbound token of a refresh.
     @Test func `A check does not confirm an unbound token that is already stored`() async throws {
         for hasRefreshToken in [true, false] {
             var account = bound
