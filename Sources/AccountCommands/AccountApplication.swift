@@ -225,7 +225,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     package var workloadGrant: String?
 
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
-    /// and for an account that an earlier version stored without its client secret, if the user chose its session. Other
+    /// and for an account that is stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
     public private(set) var acceptsGivenSecret = true
 
@@ -300,27 +300,6 @@ extension AccountService {
     private enum CodingKeys: CodingKey {
         case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
         case clientAuthentication, url, clientMetadataURL, bindsTokens, isIssuerNamed, omitsResource
-    }
-
-    /// Decodes a service, including the format of earlier versions.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            name: try container.decodeIfPresent(String.self, forKey: .name),
-            issuer: try container.decodeIfPresent(String.self, forKey: .issuer),
-            clientID: try container.decodeIfPresent(String.self, forKey: .clientID),
-            scopes: try container.decode([String].self, forKey: .scopes),
-            usesDefaultScopes: try container.decodeIfPresent(Bool.self, forKey: .usesDefaultScopes),
-            redirectURI: try container.decodeIfPresent(String.self, forKey: .redirectURI),
-            audience: try container.decodeIfPresent(String.self, forKey: .audience),
-            resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
-            parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:],
-            clientAuthentication: try container.decodeIfPresent(String.self, forKey: .clientAuthentication),
-            url: try container.decodeIfPresent(String.self, forKey: .url),
-            clientMetadataURL: try container.decodeIfPresent(String.self, forKey: .clientMetadataURL))
-        bindsTokens = try container.decodeIfPresent(Bool.self, forKey: .bindsTokens)
-        omitsResource = try container.decodeIfPresent(Bool.self, forKey: .omitsResource)
-        isIssuerNamed = try container.decodeIfPresent(Bool.self, forKey: .isIssuerNamed)
     }
 }
 

@@ -228,9 +228,9 @@ class Envelope:
         raise WrongKeyOrDamaged()
 
     def plaintext(self, data_key, context, place=None):
-        if self.is_bound:
-            if place is None:
-                raise WrongKeyOrDamaged()
+        if self.is_bound != (place is not None):
+            raise WrongKeyOrDamaged()
+        if place is not None:
             context += lp(place.encode())
         encryption_key, commit_key = derive(data_key, self.salt + self.store_id + self.data_key_id, b"acct.v1.file")
         commitment = blake2b(commit_key, lp(self.prefix) + lp(context) + lp(self.nonce + self.ciphertext))
