@@ -38,10 +38,6 @@ public struct TPMKey: KeySource {
 
 extension TPMKey: StoredKeySource {
     package func settle() async throws { try await file.settle() }
-    package func makeSuccessor() async throws -> ArchiveKey { try await file.makeSuccessor() }
-    package func installSuccessor() async throws { try await file.installSuccessor() }
-    package func hasReplacement() async throws -> Bool { try await file.hasReplacement() }
-    package func unfinishedReplacement() async throws -> [ArchiveKey] { try await file.unfinishedReplacement() }
-    package func forgetReplacement() async throws { try await file.forgetReplacement() }
+    package func replace(with key: ArchiveKey) async throws { try await file.replace(with: key) }
     package func remove() async throws { try await file.remove() }
 }
