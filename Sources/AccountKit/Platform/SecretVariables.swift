@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The environment variables that contain a secret of this process, or lead to one. AccountKit withholds them from each
-/// program that it starts: a browser, a program that prints a key or an assertion, a hook, and the program of `exec`.
+/// program that it starts: a browser, a program that prints a key or an assertion, and the program of `exec`.
 package enum SecretVariables {
     /// The purpose of a program, which determines the variables that it needs.
     package enum Purpose: Sendable, CaseIterable {

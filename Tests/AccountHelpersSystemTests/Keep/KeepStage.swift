@@ -110,7 +110,7 @@ final class KeepStage: KeepSurroundings {
                 inside.state.end = token.expiresAt
             }
         case .removed: change { $0.words.append("removed") }
-        case .needsPerson, .failed, .standing: break
+        case .needsPerson, .failed: break
         case .stopping: change { $0.words.append("stopping") }
         }
     }
