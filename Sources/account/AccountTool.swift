@@ -167,19 +167,19 @@ enum StandAlone: AccountApplication {
 
     static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
-    static func storage(
-        at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
-    ) throws(AccountError) -> any ArchiveStorage {
-        try EtcdArchiveStorage(
-            location: EtcdLocation(location), credentials: .fromEnvironment(), container: container, session: session,
-            logger: logger)
+    static func store(
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        logger: Logger?
+    ) throws(AccountError) -> AccountStore {
+        try AccountStore(
+            at: EtcdLocation(location), credentials: .fromEnvironment(), container: container, session: session,
+            keySources: keySources, logger: logger)
     }
 
     static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName] {
-        try await EtcdArchiveStorage.sessions(
-            at: EtcdLocation(location), credentials: .fromEnvironment(), in: container, logger: logger)
+        try await container.sessions(at: EtcdLocation(location), credentials: .fromEnvironment(), logger: logger)
     }
 
     static func tokenURLs(of service: AccountService) -> [String] {

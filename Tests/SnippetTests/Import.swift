@@ -21,7 +21,7 @@ struct ImportTests {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let fields: [String: String] = ["uid": "42", "login": "alice", "token": "secret-1"]
         try PropertyListEncoder().encode(fields).write(to: URL(filePath: path))
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         #expect(try await Imports.read(path, store).isEmpty)
         #expect(store.account?.id == "42")
         #expect(store.account?.username == "alice")

@@ -65,7 +65,7 @@ struct MigratingTests {
         let authority = try MigratingNotes.authority()
         #expect(authority.isAuthority(of: account))
 
-        let store = try await AccountStore.testing(signedIn: account)
+        let store = try await AccountStore.inMemory(signedIn: account)
         #expect(store.account == account)
     }
 
@@ -80,7 +80,7 @@ struct MigratingTests {
     }
 
     @Test func `Signs in with a token that the app already has`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         let authority = ScriptedAuthority()
         try await Migrations.adopt(Secret("token-1"), store, authority)
         #expect(authority.requests == [.signIn])

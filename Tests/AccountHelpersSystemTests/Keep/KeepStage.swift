@@ -32,7 +32,7 @@ final class KeepStage: KeepSurroundings {
 
     init() async throws {
         service = RotatingService(clock: clock)
-        store = try await .testing(signedIn: service.account(), clock: clock, storage: storage)
+        store = try await .inMemory(signedIn: service.account(), clock: clock, storage: storage)
         folder = "/dev/shm/keep-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])

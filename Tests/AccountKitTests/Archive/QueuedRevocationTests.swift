@@ -57,7 +57,7 @@ struct QueuedRevocationTests {
     }
 
     @Test func `Queues the tokens again in the same place after a crash`() async throws {
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: Fixture.alice, clock: clock, storage: InMemoryArchiveStorage())
         let driver = store.driver
         try await driver.withTransaction { transaction in
@@ -74,7 +74,7 @@ struct QueuedRevocationTests {
     private func store(with form: EarlierForm, signedIn: Account? = nil) async throws -> AccountStore {
         let storage = InMemoryArchiveStorage()
         storage.overwrite(ArchiveEntry(rawValue: "Revocation-1.plist"), with: try form.bytes)
-        return try await AccountStore.testing(signedIn: signedIn, clock: clock, storage: storage)
+        return try await AccountStore.inMemory(signedIn: signedIn, clock: clock, storage: storage)
     }
 
     @Test func `Opens queued revocations of earlier versions`() async throws {

@@ -63,7 +63,7 @@ struct StoredOfflineKeyTests {
 
     private func store(with form: EarlierForm) async throws -> AccountStore {
         storage.overwrite(entry, with: try form.bytes)
-        return try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
+        return try await AccountStore.inMemory(signedIn: Fixture.alice, clock: clock, storage: storage)
     }
 
     @Test func `Uses an earlier version's offline key after a change of archive keys`() async throws {
@@ -95,7 +95,7 @@ struct StoredOfflineKeyTests {
     }
 
     @Test func `Removes an earlier version's sign-out mark if the sign-out failed`() async throws {
-        let store = try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice, clock: clock, storage: storage)
         storage.overwrite(entry, with: try EarlierForm.offlineKeyOfSignOut.bytes)
         let key = try await store.offlineKey().record.payload
         #expect(key.key.fingerprint == EarlierForm.fingerprint)
