@@ -224,7 +224,7 @@ struct APITrustTests {
             #expect(problem?.code == (isSent ? nil : .misconfigured))
             #expect(problem.map { !"\($0)".contains("\u{1B}") && "\($0)".contains("--audience") } ?? true)
 
-            let store = try await AccountStore.testing(signedIn: account)
+            let store = try await AccountStore.inMemory(signedIn: account)
             let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
             let error = await Self.accountError { try await client.get("/mcp/notes") }
             #expect(error?.code == problem?.code)
