@@ -1,3 +1,5 @@
+import Terminal
+
 /// A page to read, in the format of the service.
 struct Article: Codable, Identifiable, Sendable {
     let id: String
@@ -16,12 +18,8 @@ struct Article: Codable, Identifiable, Sendable {
     /// The version in the format of Kinto's entity tags.
     var version: String? { lastModified.map { "\"\($0)\"" } }
 
-    /// The article as one line, without characters that control a terminal.
-    var line: String {
-        let text = (title ?? url ?? "") + (isRead == true ? "  (read)" : "")
-        let scalars = text.unicodeScalars.filter { $0.properties.generalCategory != .control }
-        return String(String.UnicodeScalarView(scalars))
-    }
+    /// The article as one line that cannot control a terminal.
+    var line: String { (title ?? url ?? "").shown + (isRead == true ? "  (read)" : "") }
 
     mutating func apply(_ edit: ArticleEdit) {
         title = edit.title ?? title

@@ -4,6 +4,7 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import Terminal
 
 /// A list of pages to read at a Kinto server, also available without the network: `reading-list account login`,
 /// `reading-list add https://example.com` …
@@ -50,7 +51,8 @@ import Foundation
         let report = try await articles.synchronize()
         await articles.close()
         if !report.pending.isEmpty {
-            say("Stored, but not sent yet: \(report.problem?.description ?? "see `reading-list account pending`")")
+            let reason = report.problem?.line(of: "reading-list")
+            say("Stored, but not sent yet: \(reason ?? "see `reading-list account pending`")")
         }
     }
     // snippet.end
@@ -76,10 +78,10 @@ extension ReadingList {
                 list = try await articles.snapshot(of: "articles", limit: limit)
             }
             for row in list.rows {
-                print("\(row.id)  \(row.item.line)\(row.isPending ? "  (not sent yet)" : "")")
+                print("\(row.id.shown)  \(row.item.line)\(row.isPending ? "  (not sent yet)" : "")")
             }
             if let problem = list.problem {
-                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.description)")
+                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.line(of: "reading-list"))")
             }
             await articles.close()
         }
@@ -131,7 +133,7 @@ extension ReadingList {
     private static func article(_ id: String) async throws -> Article {
         let articles = try await articles(of: store())
         guard let article = try await articles.item(id) else {
-            throw ValidationError("there is no page \(id) here: `reading-list list` shows all")
+            throw ValidationError("there is no page \(id.shown) here: `reading-list list` shows all")
         }
         await articles.close()
         return article
