@@ -87,7 +87,6 @@ let package = Package(
         .executableTarget(
             name: "reading-list",
             dependencies: [
-                "Terminal",
                 .product(name: "AccountCommands", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),

@@ -1,5 +1,3 @@
-import Terminal
-
 /// A page to read, in the format of the service.
 struct Article: Codable, Identifiable, Sendable {
     let id: String
@@ -18,7 +16,6 @@ struct Article: Codable, Identifiable, Sendable {
     /// The version in the format of Kinto's entity tags.
     var version: String? { lastModified.map { "\"\($0)\"" } }
 
-    /// The article as one line that cannot control a terminal.
     var line: String { (title ?? url ?? "").shown + (isRead == true ? "  (read)" : "") }
 
     mutating func apply(_ edit: ArticleEdit) {
@@ -38,5 +35,18 @@ struct ArticleEdit: Codable, Sendable {
     enum CodingKeys: String, CodingKey {
         case id, title, url
         case isRead = "read"
+    }
+}
+
+extension String {
+    /// The text as one line, without characters that control a terminal, or that reorder or hide text.
+    var shown: String {
+        let scalars = unicodeScalars.filter { scalar in
+            switch scalar.value {
+            case 0x202A...0x202E, 0x2066...0x206F, 0xE0000...0xE007F: false
+            default: ![.control, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
+            }
+        }
+        return String(String.UnicodeScalarView(scalars))
     }
 }

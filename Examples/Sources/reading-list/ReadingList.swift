@@ -4,7 +4,6 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
-import Terminal
 
 /// A list of pages to read at a Kinto server, also available without the network: `reading-list account login`,
 /// `reading-list add https://example.com` …
@@ -51,8 +50,8 @@ import Terminal
         let report = try await articles.synchronize()
         await articles.close()
         if !report.pending.isEmpty {
-            let reason = report.problem?.line(of: "reading-list")
-            say("Stored, but not sent yet: \(reason ?? "see `reading-list account pending`")")
+            let reason = report.problem.map { " (\($0.description.shown))" } ?? ""
+            say("Stored, but not sent yet\(reason): run `reading-list account sync`")
         }
     }
     // snippet.end
@@ -81,7 +80,7 @@ extension ReadingList {
                 print("\(row.id.shown)  \(row.item.line)\(row.isPending ? "  (not sent yet)" : "")")
             }
             if let problem = list.problem {
-                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.line(of: "reading-list"))")
+                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.description.shown)")
             }
             await articles.close()
         }
