@@ -54,6 +54,9 @@ public struct AuthenticatedClient: Sendable {
     /// Whether to check the session with the authority if the API rejects a token that cannot be refreshed.
     var asksAuthority = true
 
+    /// Throws an error if the token of an account must not be sent.
+    var check: @Sendable (Account) throws(AccountError) -> Void = { _ in }
+
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
@@ -261,6 +264,7 @@ public struct AuthenticatedClient: Sendable {
     private func checked(_ account: Account) throws(AccountError) -> Account {
         let problem = (authority as? APIAuthority)?.audienceProblem(of: account.credentials, at: originURL)
         if let problem { throw problem }
+        try check(account)
         return account
     }
 

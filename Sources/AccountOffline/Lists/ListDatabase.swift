@@ -156,7 +156,7 @@ struct ListDatabase: Sendable {
             }
             // `CROSS JOIN` makes SQLite read the entries in order, and stop when the page is full.
             let sql = """
-                SELECT entry.segment, item.key, item.sealed FROM entry CROSS JOIN item ON item.n = entry.item
+                SELECT entry.segment, item.key, item.sealed, entry.position FROM entry CROSS JOIN item ON item.n = entry.item
                 WHERE entry.list = ? AND (entry.segment, entry.position) > (?, ?)
                 ORDER BY entry.segment, entry.position
                 """
@@ -171,6 +171,8 @@ struct ListDatabase: Sendable {
                     }
                 }
                 let own = try number(row[0])
+                // A position of another type is damaged, and out of order.
+                _ = try number(row[3])
                 // If the first row after a gap is not shown, the next one follows the gap.
                 if let segment, segment != own { followsGap = true }
                 segment = own

@@ -57,6 +57,9 @@ int accountkit_become(char *const arguments[], char *const hidden[], char *const
 /// a standard input finds its end. Writing to such a standard output fails, as it does without this function.
 void accountkit_open_standard_streams(void);
 
+/// Returns whether a number of threads can exist at the same time, beside those of this process. Starts them for a moment.
+int accountkit_can_start_threads(int count);
+
 /// Creates a pipe whose ends have O_CLOEXEC, and whose reading end is non-blocking. Returns 0 or -1.
 int accountkit_pipe(int ends[2]);
 
