@@ -56,23 +56,46 @@ struct GistsAPI: RemoteCollection {
     /// body. All its responses have a field such as `X-GitHub-Request-Id`, and its errors name the documentation.
     func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
         let isMarked = head.headerFields.contains { $0.name.canonicalName.hasPrefix("x-github-") }
-        let json = body.isEmpty ? nil : try? JSONSerialization.jsonObject(with: body)
-        let object = json as? [String: Any]
+        let form = body.isEmpty ? nil : try? JSONDecoder().decode(Form.self, from: body)
         switch (change, head.status.code) {
-        case (nil, 200): return object?["id"] is String || json is [Any] ? .done : .foreign
-        case (.create?, 201), (.update?, 200): return object?["id"] is String ? .done : .foreign
+        case (nil, 200): return form?.isGist == true || form?.isList == true ? .done : .foreign
+        case (.create?, 201), (.update?, 200): return form?.isGist == true ? .done : .foreign
         case (.create?, 204), (.update?, 204): return .foreign
         case (.some, 204): return body.isEmpty && isMarked ? .done : .foreign
         case (_, 400...499):
-            guard let object, isMarked || object["documentation_url"] is String else { return .foreign }
+            guard let form, !form.isList, isMarked || form.namesDocumentation else { return .foreign }
             // GitHub also responds with 404 if the token lacks a scope, and then names the scope.
             return RemoteAnswer(json: head, body, to: change)
         default: return .foreign
         }
     }
 
+    /// The members that GitHub's responses have, whatever the others contain. One text that cannot be read must not hide a
+    /// whole list.
+    private struct Form: Decodable {
+        var isList = false
+        var isGist = false
+        var namesDocumentation = false
+
+        private enum CodingKeys: String, CodingKey {
+            case id
+            case documentation = "documentation_url"
+        }
+
+        init(from decoder: any Decoder) throws {
+            if let members = try? decoder.container(keyedBy: CodingKeys.self) {
+                isGist = (try? members.decode(String.self, forKey: .id)) != nil
+                namesDocumentation = (try? members.decode(String.self, forKey: .documentation)) != nil
+            } else {
+                _ = try decoder.unkeyedContainer()
+                isList = true
+            }
+        }
+    }
+
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
-        RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
+        let item = RemoteItem(id: "", json: body)
+        return RemoteItem(id: try JSONDecoder().decode(Gist.self, from: item.json).id, json: item.json)
     }
 
     /// GitHub sends only the beginning of a long file, and the whole file at `raw_url`, up to 10 MB: "Truncation" in

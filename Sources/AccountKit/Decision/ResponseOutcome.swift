@@ -126,7 +126,7 @@ extension AccountError {
         switch outcome {
         case .signIn(let words):
             self.init(
-                .requestFailed, "the service did not accept this session (\(words)); if that lasts, sign in again")
+                .requestFailed, "the service did not accept this session (\(words))", hint: Self.signInIfRefusedAgain)
         case .later(let words, _), .unknown(let words, _):
             self.init(.serviceUnavailable, "the service cannot do this now (\(words))")
         case .pause(let words, let wait):

@@ -233,10 +233,18 @@ public struct RemoteItem: Sendable, Hashable {
     /// The JSON from the service.
     public var json: Data
 
-    /// Creates an item.
+    /// Creates an item. If the JSON contains half of a surrogate pair, as in a text that the service has cut, the item
+    /// contains U+FFFD instead, so that it can be decoded.
     public init(id: String, json: Data) {
         self.id = id
-        self.json = json
+        let cuts = json.withUnsafeBytes { JSONText.loneSurrogates(in: $0) }
+        guard !cuts.isEmpty else {
+            self.json = json
+            return
+        }
+        var text = [UInt8](json)
+        for cut in cuts { text.replaceSubrange(cut..<cut + 6, with: #"\ufffd"#.utf8) }
+        self.json = Data(text)
     }
 
     /// Creates an item from a decoded value, for pages with several items or for a service that wraps items. Equal
