@@ -63,6 +63,8 @@ final class OutboxDatabase: Sendable {
     fileprivate struct Record: Codable {
         var change: Change
         var lastProblem: String?
+        /// `nil` in a row of an earlier version.
+        var isItemGone: Bool?
         var madeID: String?
         var madeJSON: Data?
         /// The progress, or `nil` in a row of an earlier version, which stored the progress only in columns.
@@ -125,7 +127,8 @@ final class OutboxDatabase: Sendable {
     func claimedIDs() async throws -> Set<String> {
         try await database.read { database in
             var content = try self.content(database)
-            if let claimed = content.claimed { return claimed }
+            let made = content.entries.compactMap { $0.made?.id }
+            if let claimed = content.claimed { return claimed.union(made) }
             let claimed = Set(
                 try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias").map { row in
                     try self.text(
@@ -133,7 +136,7 @@ final class OutboxDatabase: Sendable {
                 })
             content.claimed = claimed
             self.note(content)
-            return claimed
+            return claimed.union(made)
         }
     }
 
@@ -261,7 +264,7 @@ final class OutboxDatabase: Sendable {
                 try self.delete([before.number], &content, database)
                 guard case .one(let kind, let body) = joined else { return nil }
                 // Try to combine the result with the previous change too.
-                change = before.change.with(kind, body)
+                change = before.change.with(kind, body, base: change.base)
             }
             try database.execute(
                 sql: "INSERT INTO change(object, state, attempts, sealed) VALUES (?, ?, 0, x'')",
@@ -292,7 +295,8 @@ final class OutboxDatabase: Sendable {
         let progress = Progress(state: pending.state, attempts: pending.attempts, notBefore: pending.notBefore)
         let record = try JSONEncoder().encode(
             Record(
-                change: pending.change, lastProblem: pending.lastProblem, madeID: made?.id, madeJSON: made?.json,
+                change: pending.change, lastProblem: pending.lastProblem, isItemGone: pending.isItemGone,
+                madeID: made?.id, madeJSON: made?.json,
                 progress: progress))
         let sealed = Data(seal.seal(record, type: "change", id: Self.id(number)))
         try database.execute(
@@ -362,14 +366,18 @@ extension OutboxDatabase.Entry {
             number: number,
             pending: PendingChange(
                 change: record.change, state: progress.state, attempts: progress.attempts,
-                lastProblem: record.lastProblem, notBefore: progress.notBefore),
+                lastProblem: record.lastProblem, notBefore: progress.notBefore,
+                isItemGone: record.isItemGone ?? false),
             made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) }, fingerprint: fingerprint)
     }
 }
 
 extension Change {
-    fileprivate func with(_ kind: ChangeKind, _ body: Data) -> Change {
+    /// - Parameter base: The version of the item when the later change was made.
+    fileprivate func with(_ kind: ChangeKind, _ body: Data, base later: String?) -> Change {
         var change = self
+        // A change of another kind may not depend on the version, unlike the combined change.
+        if kind != change.kind { change.base = change.base ?? later }
         change.kind = kind
         change.body = body
         return change
@@ -382,7 +390,8 @@ extension PendingChange {
         change.object = object
         change.base = version ?? change.base
         return PendingChange(
-            change: change, state: state, attempts: attempts, lastProblem: lastProblem, notBefore: notBefore)
+            change: change, state: state, attempts: attempts, lastProblem: lastProblem, notBefore: notBefore,
+            isItemGone: isItemGone)
     }
 }
 #endif
