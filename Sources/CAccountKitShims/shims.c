@@ -24,6 +24,49 @@
 #include <sys/syscall.h>
 #endif
 
+struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t opening;
+    int is_open;
+};
+
+static void *wait_at(void *pointer) {
+    struct gate *gate = pointer;
+    pthread_mutex_lock(&gate->mutex);
+    while (!gate->is_open) pthread_cond_wait(&gate->opening, &gate->mutex);
+    pthread_mutex_unlock(&gate->mutex);
+    return NULL;
+}
+
+int accountkit_can_start_threads(int count) {
+    struct gate gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    pthread_attr_t attributes;
+    pthread_t *threads = calloc(count > 0 ? (size_t)count : 1, sizeof *threads);
+    if (!threads || pthread_attr_init(&attributes) != 0) {
+        free(threads);
+        return 0;
+    }
+    // The threads use little of their stacks.
+    pthread_attr_setstacksize(&attributes, 1 << 16);
+    // New threads inherit the mask, so no signal is delivered to them.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int started = 0;
+    while (started < count && pthread_create(&threads[started], &attributes, wait_at, &gate) == 0) started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_lock(&gate.mutex);
+    gate.is_open = 1;
+    pthread_cond_broadcast(&gate.opening);
+    pthread_mutex_unlock(&gate.mutex);
+    for (int thread = 0; thread < started; thread++) pthread_join(threads[thread], NULL);
+    pthread_attr_destroy(&attributes);
+    pthread_cond_destroy(&gate.opening);
+    pthread_mutex_destroy(&gate.mutex);
+    free(threads);
+    return started == count;
+}
+
 #ifdef F_OFD_SETLK
 static int set_lock(int descriptor, short type) {
     struct flock lock;
