@@ -232,11 +232,7 @@ extension PendingChange {
     }
 
     /// Whether the change is an edit of a gist that no longer exists at the service.
-    var isAboutDeletedGist: Bool {
-        // The second text is that of AccountOffline, for a gist that was deleted after the last check.
-        state == .conflict && change.kind == .update
-            && [GistsAPI.deletion, "it no longer exists"].contains { lastProblem?.hasPrefix($0) == true }
-    }
+    var isAboutDeletedGist: Bool { isItemGone && change.kind == .update }
 
     /// What the user can do about a change that needs a decision.
     var advice: String {
