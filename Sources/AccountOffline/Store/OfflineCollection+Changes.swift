@@ -151,8 +151,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     }
 
     /// Returns the next change that may be tried now. Only the first change of each item is considered. A change that has
-    /// failed comes after the others, and after changes that failed less often or longer ago, so that changes that always
-    /// fail hold no other changes back.
+    /// failed comes after the others, and after changes that failed longer ago, so that changes that always fail hold no
+    /// other changes back.
     private func nextEntry() async throws -> OutboxDatabase.Entry? {
         var held: Set<String> = []
         var failed: [OutboxDatabase.Entry] = []
@@ -171,10 +171,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             guard entry.pending.state == .unknown || entry.pending.lastProblem != nil else { return entry }
             failed.append(entry)
         }
-        return failed.min {
-            ($0.pending.attempts, $0.pending.notBefore ?? .distantPast)
-                < ($1.pending.attempts, $1.pending.notBefore ?? .distantPast)
-        }
+        return failed.min { $0.pending.notBefore ?? .distantPast < $1.pending.notBefore ?? .distantPast }
     }
 
     /// The pause after a failure in seconds, without the random factor.
