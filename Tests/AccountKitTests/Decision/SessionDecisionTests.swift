@@ -144,11 +144,24 @@ struct SessionDecisionTests {
         Row("misconfigured", .oauthError(.invalidScope), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .oauthError(.invalidRequest), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .misconfigured("no client id"), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError("device_flow_disabled"), to: asking, .keep(.misconfigured)),
         Row("unknown error on refresh", .oauthError("session_limit_reached"), to: [.refresh], .keep(.unclearReply)),
+
+        // Any other code on a sign-in: that attempt failed, and another one fails too
+        Row("unknown error on sign-in", .oauthError("session_limit_reached"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("unauthorized"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("org_internal"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("incorrect_device_code"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("mfa_required"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("Bad Request"), to: [.signIn], .refused),
 
         // `temporarily_unavailable`, `server_error`: transient, keep
         Row("service in trouble", .oauthError(.temporarilyUnavailable), to: asking, .keep(.serverError)),
         Row("service in trouble", .oauthError(.serverError), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("internal_error"), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("service_unavailable"), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("ratelimited"), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("too_many_requests"), to: asking, .keep(.serverError)),
 
         // `authorization_pending` / `slow_down` / `expired_token`: continue / poll 5 s slower from now on / start over
         Row("device flow", .oauthError(.authorizationPending), to: [.signIn], .pollAgain(slowDown: false)),
