@@ -8,36 +8,66 @@ import Musl
 import Darwin
 #endif
 
-/// Whether this process can start the threads that a request needs. Without them, the network library aborts the process, and
-/// the tasks of Swift wait forever. The number of a user's processes and threads may be limited (setrlimit(2),
-/// `RLIMIT_NPROC`), and that of a container too.
+/// Whether this process can start the threads and open the files that a request needs. Without them, the network library
+/// aborts the process, and the tasks of Swift wait forever. The number of a user's processes and threads may be limited
+/// (setrlimit(2), `RLIMIT_NPROC`), that of a container too, the memory for their stacks (`RLIMIT_AS`), and the number of open
+/// files (`RLIMIT_NOFILE`).
 package enum ThreadSupply {
     private static let wasSufficient = Atomic(false)
+    private static let lacksFiles = Atomic(false)
 
-    /// Whether the threads can be started. After the first success they exist, so later calls do not try again.
+    /// Whether the threads can be started, and the files opened. After the first success they exist, so later calls do not try
+    /// again.
     package static var isSufficient: Bool {
         if wasSufficient.load(ordering: .relaxed) { return true }
-        guard canStart(count) else { return false }
+        let canOpen = canOpen(fileCount)
+        lacksFiles.store(!canOpen, ordering: .relaxed)
+        guard canOpen, canStart(count) else { return false }
         wasSufficient.store(true, ordering: .relaxed)
         return true
     }
 
     /// The reason if the supply is not sufficient.
-    package static let problem = "the system does not allow this process to start another thread; nothing was sent"
+    package static var problem: String { shortage + "; nothing was sent" }
+
+    /// What the system does not allow.
+    package static var shortage: String {
+        lacksFiles.load(ordering: .relaxed)
+            ? "the system does not allow this process to open enough files (`ulimit -n`)"
+            : "the system does not allow this process to start another thread"
+    }
+
+    private static let processors = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
 
     /// For each processor, a loop of the network library, a thread for name lookups and a thread for tasks. Twice as many,
     /// because the system may still count the threads of this test when the others start.
-    private static var count: Int {
-        let processors = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
-        // On a large machine, a limit that is so close is unlikely.
-        return 2 * (min(processors * 3, 48) + 2)
-    }
+    ///
+    /// On a large machine, a limit that is so close is unlikely.
+    private static let count = 2 * (min(processors * 3, 48) + 2)
 
-    /// Returns whether that many threads can run at the same time.
+    /// For each processor, the three files of a loop of the network library. The rest is for connections, the files of an
+    /// account, its locks, and certificates.
+    private static let fileCount = min(processors * 3, 96) + 16
+
+    /// Returns whether that many threads can run at the same time, each with the stack of a thread of the network library.
     static func canStart(_ count: Int) -> Bool {
         let gate = Gate()
         defer { gate.open() }
-        for _ in 0..<count where DedicatedThread.start({ gate.wait() }) != 0 { return false }
+        for _ in 0..<count where DedicatedThread.start(withUsualStack: true, { gate.wait() }) != 0 { return false }
+        return true
+    }
+
+    /// Returns whether that many more files can be open at the same time.
+    static func canOpen(_ count: Int) -> Bool {
+        var files: [Int32] = []
+        defer { for file in files { close(file) } }
+        for _ in 0..<count {
+            var ends: [Int32] = [-1, -1]
+            // A pipe needs no device. Each end is a file.
+            guard files.count < count else { break }
+            guard pipe(&ends) == 0 else { return false }
+            files += ends
+        }
         return true
     }
 
