@@ -150,12 +150,12 @@ extension LoginCommand {
         let isBroken = lines.dropFirst().allSatisfy { $0.firstRange(of: "://") == nil && !$0.contains(" ") }
         var failure: AccountError?
         for text in (isBroken && lines.count > 1 ? [lines.joined()] : []) + lines {
+            if !isBroken, let failure { Terminal.say(failure.userText) }
             do {
                 return try signIn.receive(text)
             } catch {
                 // The first error of a broken address is about all of it.
-                if !isBroken, let failure { Terminal.say(failure.userText) }
-                if !isBroken || failure == nil { failure = error }
+                failure = isBroken ? failure ?? error : error
             }
         }
         throw failure ?? AccountError(.invalidArgument, "no address was entered")

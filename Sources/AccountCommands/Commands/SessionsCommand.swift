@@ -27,7 +27,13 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         let sessions = try await context.sessions()
         var states: [(session: SessionName, state: SessionState)] = []
         for session in sessions {
-            states.append((session, try await context.archive(of: session, isInteractive: false).load()))
+            let store = try context.archive(of: session, isInteractive: false)
+            var state = await store.load()
+            // The record of a refusal to renew the session is on this machine.
+            if let account = state.account, let reason = await store.renewalRefusal(of: account) {
+                state = .unverified(account, reason)
+            }
+            states.append((session, state))
         }
         if options.json {
             let documents = states.map { session, state in
@@ -55,6 +61,8 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
                     "moved to \(move.place)"
                 } else if account.isOver(at: Date()) {
                     "expired"
+                } else if case .unverified(_, let reason) = state, reason.code == .renewalRefused {
+                    "no longer renewed"
                 } else {
                     "signed in"
                 }

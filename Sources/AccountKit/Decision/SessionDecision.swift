@@ -142,7 +142,7 @@ package enum SessionDecision {
     }
 
     private static let leavesRenewalOpen = passes.union([
-        .invalidGrant, .invalidClient, .slowDown, .authorizationPending,
+        .invalidGrant, .invalidClient, "incorrect_client_credentials", .slowDown, .authorizationPending,
     ])
 
     /// Errors that another attempt may resolve (RFC 6749, section 4.1.2.1). Some services send a code of their own in a response
@@ -268,11 +268,13 @@ package enum SessionDecision {
 
     /// Errors about the client or the request, which the user can change with the settings at the service, or with options of
     /// the sign-in (RFC 6749, sections 4.1.2.1 and 5.2; RFC 7591, section 3.2.2; RFC 8707, section 2; OpenID Connect Core,
-    /// section 3.1.2.6). Google reports `redirect_uri_mismatch`, and GitHub `device_flow_disabled`.
+    /// section 3.1.2.6). Google reports `redirect_uri_mismatch`, and GitHub
+    /// `device_flow_disabled` and `incorrect_client_credentials`.
     private static let refusesSettings: Set<OAuthErrorCode> = [
         .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest, .invalidTarget,
         "unsupported_response_type", "invalid_redirect_uri", "redirect_uri_mismatch", "invalid_client_metadata",
         "invalid_request_uri", "request_not_supported", "request_uri_not_supported", "device_flow_disabled",
+        "incorrect_client_credentials",
     ]
 
     private static func text(_ code: OAuthErrorCode, _ description: String?) -> String {

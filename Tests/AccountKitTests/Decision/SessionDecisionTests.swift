@@ -439,7 +439,10 @@ struct SessionDecisionTests {
     /// Responses of the token endpoint to a refresh that another attempt will probably not change.
     static let refusals: [AuthorityError] = [
         .oauthError("interaction_required"), .oauthError("login_required"), .oauthError("consent_required"),
-        .oauthError("bad_refresh_token"), .oauthError("token_expired"), .oauthError(.expiredToken),
+        .oauthError("bad_refresh_token"), .oauthError("token_expired"), .oauthError("invalid_refresh_token"),
+        .oauthError("unauthorized"), .oauthError("deleted_client"), .oauthError("org_internal"),
+        .oauthError("admin_policy_enforced"), .oauthError("mfa_required"), .oauthError("invalid_token"),
+        .oauthError(.expiredToken),
         .oauthError(.accessDenied), .oauthError(.unauthorizedClient), .oauthError(.unsupportedGrantType),
         .oauthError(.invalidRequest), .oauthError(.invalidScope), .oauthError(.invalidTarget), .oauthError(""),
         .badRequest, .refused(status: 404), .refused(status: 410), .refused(status: 422), .unauthorized,
@@ -451,7 +454,8 @@ struct SessionDecisionTests {
     static let others: [AuthorityError] = [
         .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.serverError),
         .oauthError(.temporarilyUnavailable), .oauthError(.slowDown), .oauthError(.authorizationPending),
-        .oauthError(.invalidClient), .oauthError("use_dpop_nonce"), .oauthError("invalid_dpop_proof"),
+        .oauthError(.invalidClient), .oauthError("incorrect_client_credentials"), .oauthError("ratelimited"),
+        .oauthError("internal_error"), .oauthError("use_dpop_nonce"), .oauthError("invalid_dpop_proof"),
         .bearerChallenge(error: "invalid_dpop_proof"), .proxyAuthenticationRequired, .intercepted("a web page"),
         .unavailable(status: 429, retryAfter: nil), .unavailable(status: 503, retryAfter: nil),
         .unclear("200 without access_token"), .otherUser(id: "2"), .misconfigured("no token endpoint"),
