@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if defined(__GLIBC__)
@@ -23,6 +24,71 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
+
+struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t opening;
+    int is_open;
+};
+
+static void *wait_at(void *pointer) {
+    struct gate *gate = pointer;
+    pthread_mutex_lock(&gate->mutex);
+    while (!gate->is_open) pthread_cond_wait(&gate->opening, &gate->mutex);
+    pthread_mutex_unlock(&gate->mutex);
+    return NULL;
+}
+
+int accountkit_can_start_threads(int count) {
+    struct gate gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    pthread_attr_t attributes;
+    pthread_t *threads = calloc(count > 0 ? (size_t)count : 1, sizeof *threads);
+    if (!threads || pthread_attr_init(&attributes) != 0) {
+        free(threads);
+        return 0;
+    }
+    // The threads use little of their stacks. If the address space is limited, they need as much of it as other threads.
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) {
+        pthread_attr_setstacksize(&attributes, 1 << 16);
+    }
+    // New threads inherit the mask, so no signal is delivered to them.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int started = 0;
+    while (started < count && pthread_create(&threads[started], &attributes, wait_at, &gate) == 0) started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_lock(&gate.mutex);
+    gate.is_open = 1;
+    pthread_cond_broadcast(&gate.opening);
+    pthread_mutex_unlock(&gate.mutex);
+    for (int thread = 0; thread < started; thread++) pthread_join(threads[thread], NULL);
+    pthread_attr_destroy(&attributes);
+    pthread_cond_destroy(&gate.opening);
+    pthread_mutex_destroy(&gate.mutex);
+    free(threads);
+    return started == count;
+}
+
+int accountkit_can_open_files(int count) {
+    int *files = calloc(count > 0 ? (size_t)count : 1, sizeof *files);
+    if (!files) return 0;
+    int opened = 0, code = 0;
+    // A further descriptor for an open file needs no path and no device.
+    while (opened < count && code == 0) {
+        files[opened] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+        if (files[opened] < 0) {
+            code = errno;
+        } else {
+            opened++;
+        }
+    }
+    for (int file = 0; file < opened; file++) close(files[file]);
+    free(files);
+    // Without standard error, nothing is known.
+    return opened == count || code == EBADF;
+}
 
 #ifdef F_OFD_SETLK
 static int set_lock(int descriptor, short type) {

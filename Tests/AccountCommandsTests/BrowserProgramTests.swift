@@ -1,3 +1,4 @@
+import AccountSupport
 import Testing
 
 @testable import AccountCommands
@@ -76,10 +77,24 @@ import Testing
                 "/mnt/c/Windows/explorer.exe": .windowsPath, "wslview": .pagePath, "powershell.exe": .addressOnInput,
                 "explorer.exe": .windowsPath,
             ]),
+        Row(
+            [
+                "WSL_DISTRO_NAME": "Debian",
+                "BROWSER": "cmd.exe /c start:/mnt/c/Windows/PowerShell.exe -c start:pwsh.exe",
+            ],
+            [
+                "cmd.exe": .windowsPath, "/mnt/c/Windows/PowerShell.exe": .windowsPath, "pwsh.exe": .windowsPath,
+                "wslview": .address, "powershell.exe": .addressOnInput, "explorer.exe": .windowsPath,
+            ],
+            visible: [
+                "cmd.exe": .windowsPath, "/mnt/c/Windows/PowerShell.exe": .windowsPath, "pwsh.exe": .windowsPath,
+                "wslview": .pagePath, "powershell.exe": .addressOnInput, "explorer.exe": .windowsPath,
+            ]),
     ]
 
     private func programs(
-        _ variables: [String: String], hidesArguments: Bool, isInstalled: (String) -> Bool = { !$0.hasPrefix("gp ") }
+        _ variables: [String: String], hidesArguments: Bool,
+        isInstalled: (String) -> Bool = { !$0.hasPrefix("gp ") && !$0.contains(" -c ") && !$0.contains(" /c ") }
     ) -> [BrowserProgram] {
         BrowserProgram.all({ variables[$0] }, isInstalled: isInstalled, hidesArguments: { hidesArguments })
     }
@@ -113,5 +128,29 @@ import Testing
     func `Reads arguments in BROWSER, unless a program has that name`(text: String, command: [String]) {
         let first = programs(["BROWSER": text], hidesArguments: false) { $0 == "my browser" }.first
         #expect(first?.command(with: "URL") == command)
+    }
+
+    @Test(arguments: [
+        ("https://id.example/a?b=c&d=%20e~f", "https://id.example/a?b=c&d=%20e~f"),
+        ("https://id.example/$(id)?'a';!*", "https://id.example/%24%28id%29?%27a%27%3B%21%2A"),
+    ])
+    func `Gives no program an address in which a shell finds a command`(address: String, argument: String) {
+        #expect(BrowserProgram.harmless(address) == argument)
+    }
+
+    /// ssh joins its arguments, and a shell on the other machine runs them.
+    @Test(arguments: [
+        "ssh desk xdg-open", "/usr/bin/ssh desk xdg-open %s", "ssh -q desk firefox --new-tab=%s",
+    ])
+    func `Quotes the address for a shell on another machine`(text: String) throws {
+        let variables = ["BROWSER": text, "SSH_CONNECTION": "1 2 3 4"]
+        let program = try #require(programs(variables, hidesArguments: true) { _ in false }.first)
+        #expect(program.input == .address)
+        for address in [
+            "https://id.example/a?b=c&reboot", "https://id.example/;reboot;$(id)", "https://id.example/'&id'",
+        ] {
+            let command = program.command(with: address)
+            #expect(command.last?.hasSuffix(address.shellWord) == true, "\(command)")
+        }
     }
 }

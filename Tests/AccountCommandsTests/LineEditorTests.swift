@@ -25,6 +25,8 @@ import Testing
         ("a\u{1B}[D\u{1B}[1;5Cb\n", [.line("ab")]), ("a\u{1B}OPb\n", [.line("ab")]), ("\u{1B}x\n", [.line("x")]),
         ("\u{1B}[200~http://a/?b\u{1B}[201~\n", [.line("http://a/?b")]), ("\u{1B}[\na\n", [.line(""), .line("a")]),
         ("a\u{01}\u{0B}\u{07}b\n", [.line("ab")]), ("a\tb\n", [.line("a b")]),
+        // Controls of two bytes (ECMA-48, section 5.3), which some terminals obey, and other characters with the same first byte.
+        ("a\u{9B}2Jb\u{85}\n", [.line("a2Jb")]), ("a\u{A0}\u{BF}b\n", [.line("a\u{A0}\u{BF}b")]),
     ])
     func `Edits a line as the system does`(keys: String, expected: [Event]) {
         #expect(events(keys) == expected)
@@ -58,5 +60,15 @@ import Testing
             _ = editor.type(key)
             #expect(editor.echo == echo, "\(key)")
         }
+    }
+
+    @Test func `Shows no control, and other characters as a whole`() {
+        var editor = LineEditor(limit: 100)
+        var shown: [[UInt8]] = []
+        for key in "a\u{9B}\u{9D}\u{80}\u{9F}\u{A0}é".utf8 {
+            _ = editor.type(key)
+            shown.append(editor.echo)
+        }
+        #expect(shown == [[0x61], [], [], [], [], [], [], [], [], [], [0xC2, 0xA0], [0xC3], [0xA9]])
     }
 }

@@ -333,7 +333,9 @@ struct ListTests {
         #expect(try await notes.ids() == ids)
         #expect(try await notes.snapshot(of: "all").rows.map(\.item.text) == ids.map { "text of \($0)" })
         let twice = #"{"id":"x","text":"","version":1,"isStarred":false}"#
-        await scene.service.fail(.status(200, body: "[\(twice),\(twice)]"))
+        // The same page again confirms the end of the list.
+        let page = NoteService.Fault.status(200, body: "[\(twice),\(twice)]")
+        await scene.service.fail(page, page)
         _ = try await notes.refresh("all")
         #expect(try await notes.ids() == ["x"])
     }

@@ -1,7 +1,7 @@
 // Preloaded into the programs under test.
 //
 //     FAULTS_PAD=CALL:COUNT or all:COUNT   the first new thread begins with COUNT calls that fail at once; the program cannot
-//                                          create other threads
+//                                          create other threads that work
 //     FAULTS_PLANT=FILE                    links FILE to every name of a temporary file before it is created
 //     FAULTS_CLOCK=SECONDS                 adds SECONDS to the date; FAULTS_CLOCK=steps: each read jumps a day ahead or back
 //
@@ -69,6 +69,10 @@ int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument) {
     static atomic_int threads;
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+    // Threads with the smallest stack do nothing: the program only counts them (ThreadSupply).
+    size_t stack = 0;
+    if (attributes && pthread_attr_getstacksize(attributes, &stack) == 0 && stack == 1 << 16)
+        return real(thread, attributes, routine, argument);
     // Without a new thread, the calling thread does blocking work itself (BlockingWork).
     if (getenv("FAULTS_PAD") && is_in_program(__builtin_return_address(0))) return EAGAIN;
     if (!getenv("FAULTS_PAD") || atomic_fetch_add(&threads, 1) > 0)

@@ -350,6 +350,8 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, T
     /// Sends a request to an API. Returns the failure, or `nil` if the API accepted the token.
     func callAPI(_ account: Account) async -> AuthorityError? {
         do {
+            // A cancelled task sends no request. The exchange for which it waited goes on, and may hold the lock.
+            try Task.checkCancellation()
             _ = try await process.call(.callAPI(account))
             return nil
         } catch {

@@ -114,6 +114,28 @@ struct ChildEnvironmentTests: KeyScenes {
         }
     }
 
+    @Test func `git gets no secrets when it is asked for its helpers`() async throws {
+        try await Container.run { container in
+            let question = place(of: "git", in: container)
+            let answers = "printf 'credential.helper\\n!account git-credential\\0'"
+            let script = """
+                case "$3" in
+                config) \(answers) ;;
+                credential) mv '\(question)' '\(place(of: "git credential fill", in: container))' ;;
+                esac
+                """
+            var account = try tool(.account(in: container), in: container, ["git": script])
+            // Variables with which a helper could open a window, or git use another repository.
+            for name in ["DISPLAY", "WAYLAND_DISPLAY", "GIT_DIR", "GIT_CONFIG_PARAMETERS"] {
+                account = account.with(name, Self.secret)
+            }
+            let rule = try await account("rule", "add", "https://git.example.com")
+            try #require(rule.exitCode == 0, "\(rule)")
+            _ = try await account("doctor", "--programs")
+            try expectSecrets([], of: "git credential fill", in: container)
+        }
+    }
+
     @Test func `The program of exec and the hook of keep get no secrets`() async throws {
         try await SignedInUser.run { user in
             let account = try tool(user.account, in: user.container, ["program": "", "hook": ""])

@@ -34,6 +34,19 @@ struct RuleOfSignInTests {
                 let git = try await user.account(
                     "git-credential", "get", input: "protocol=http\nhost=127.0.0.1:\(user.server.port)\npath=mcp\n\n")
                 #expect(git.exitCode == 78 && git.output == "quit=1\n", "\(git)")
+                let docker = try await user.account("docker-credential", "get", input: user.api)
+                #expect(docker.exitCode == 1 && docker.output.contains("is not sent there"), "\(docker)")
+                let cluster =
+                    #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","#
+                    + #""spec":{"cluster":{"server":"\#(user.api)"}}}"#
+                let kubectl = user.account.with("KUBERNETES_EXEC_INFO", cluster)
+                for arguments in [[], ["--id-token"]] {
+                    let kube = try await kubectl.run(["kube-credential"] + arguments)
+                    #expect(kube.exitCode == 78 && kube.output.isEmpty, "\(kube)")
+                    #expect(kube.errors.contains("is not sent there"), "\(kube)")
+                }
+                let stored = try await user.account.storedToken()
+                #expect(!docker.output.contains(stored) && !docker.errors.contains(stored))
                 let mcp = try await user.account.run(["mcp", user.api], input: MCPMessage.initialize + "\n")
                 #expect(mcp.output.contains(#""code":78"#), "\(mcp)")
                 #expect(try await user.server.log()["/mcp"] == 0)

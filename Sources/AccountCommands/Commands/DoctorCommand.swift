@@ -1,5 +1,4 @@
 import AccountKit
-import AccountSupport
 import ArgumentParser
 
 struct DoctorCommand<App: AccountApplication>: ContextCommand {

@@ -57,9 +57,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         switch state {
         case .verified(let account), .unverified(let account, _):
             let text =
-                if let move = account.move {
-                    "moved to \(move.place)"
-                } else if account.isOver(at: Date()) {
+                if account.isOver(at: Date()) {
                     "expired"
                 } else if case .unverified(_, let reason) = state, reason.code == .renewalRefused {
                     "no longer renewed"

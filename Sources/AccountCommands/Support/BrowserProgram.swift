@@ -71,6 +71,8 @@ struct BrowserProgram: Equatable {
         value("DISPLAY") != nil || value("WAYLAND_DISPLAY") != nil
     }
 
+    private static let windowsShells = ["cmd", "cmd.exe", "powershell.exe", "pwsh.exe"]
+
     /// Returns the programs that open a page in Windows, from the Windows Subsystem for Linux. Windows can read the files of
     /// Linux, but only by other names.
     private static func inWindows(
@@ -92,8 +94,11 @@ struct BrowserProgram: Equatable {
 
     private static func program(_ words: [String], _ isHidden: Bool) -> BrowserProgram? {
         let name = (words[0].split(separator: "/").last ?? "").lowercased()
-        // `explorer.exe` opens no address that contains an equals sign.
-        if name == "explorer.exe" { return BrowserProgram(words: words, input: .windowsPath) }
+        // `explorer.exe` opens no address that contains an equals sign, and a shell would run parts of an address, which the
+        // service chooses.
+        if name == "explorer.exe" || windowsShells.contains(name) {
+            return BrowserProgram(words: words, input: .windowsPath)
+        }
         if isHidden { return BrowserProgram(words: words, input: .address) }
         if name == "wslview" || name == "wsl-open" { return BrowserProgram(words: words, input: .pagePath) }
         return name.hasSuffix(".exe") ? BrowserProgram(words: words, input: .windowsPath) : nil
@@ -138,15 +143,26 @@ struct BrowserProgram: Equatable {
     /// Whether the program gets the name of a file that redirects to the address.
     var needsPage: Bool { [.pageURL, .pagePath, .windowsPath].contains(input) }
 
+    /// Returns an address that a program can pass to a shell within double quotes, as some openers of pages do: with escapes in
+    /// place of the marks with which a shell runs a command (RFC 3986, section 2.1). A service has no reason to use these marks.
+    static func harmless(_ address: String) -> String { address.percentEncoded(keeping: "-._~:/?#[]@&+,=%") }
+
+    /// Whether the program joins its arguments to a command line of a shell, as ssh(1) does on the other machine.
+    private var runsShell: Bool { words[0].split(separator: "/").last == "ssh" }
+
     /// Returns the command that opens a page. `%s` in a word stands for the page, which is the last word otherwise.
+    ///
+    /// The service chooses parts of an address, so no shell must run them.
     func command(with page: String?) -> [String] {
-        guard let page else { return words }
+        guard var page else { return words }
+        if runsShell { page = page.shellWord }
+        let values: [Character: String] = ["s": page, "c": ":", "%": "%"]
         var hasPage = false
         let arguments = words.dropFirst().map { word in
             var result = ""
             var rest = word[...]
             while let character = rest.popFirst() {
-                guard character == "%", let next = rest.first, let value = ["s": page, "c": ":", "%": "%"][next] else {
+                guard character == "%", let next = rest.first, let value = values[next] else {
                     result.append(character)
                     continue
                 }

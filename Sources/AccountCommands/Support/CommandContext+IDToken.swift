@@ -10,7 +10,12 @@ extension CommandContext {
     /// Returns an ID token whose `exp` is far enough in the future. If the service issues no such token, returns the
     /// current ID token while it is valid. A `minimumValidity` of `nil` means a minute, or half of the lifetime if that
     /// is less. Throws `serviceUnavailable` if the network is needed but unavailable.
-    package func usableIDToken(_ account: Account, minimumValidity: Duration? = nil) async throws -> KeptToken {
+    ///
+    /// - Parameter check: Throws an error if the token of an account must not be returned. Another sign-in may replace the
+    ///   account at any time.
+    package func usableIDToken(
+        _ account: Account, minimumValidity: Duration? = nil, checking check: (Account) throws -> Void = { _ in }
+    ) async throws -> KeptToken {
         guard App.environmentToken == nil else {
             throw AccountError(
                 .invalidArgument, "\(App.tokenVariable) contains an access token", hint: "unset it to use an ID token")
@@ -20,6 +25,7 @@ extension CommandContext {
         if account.credentials.isWithheld {
             account = try await store.confirmedAccount(account, with: try authority(of: account), .seconds(10))
         }
+        try check(account)
         let token = try KeptToken(.id, of: account.credentials, in: session)
         if token.isGood(for: minimumValidity, at: now) { return token }
         let isUsable = !hasEnded(token)
@@ -31,7 +37,9 @@ extension CommandContext {
         }
         let renewed: KeptToken
         do {
-            renewed = try await renew(token, of: account, isUsable: isUsable)
+            let current = try await renew(token, of: account, isUsable: isUsable)
+            try check(current)
+            renewed = try KeptToken(.id, of: current.credentials, in: session)
         } catch let error as AccountError where isUsable && error.code != .notSignedIn {
             guard store.account?.credentials.isWithheld != true else { throw error }
             return token
@@ -40,7 +48,7 @@ extension CommandContext {
         return renewed
     }
 
-    private func renew(_ token: KeptToken, of account: Account, isUsable: Bool) async throws -> KeptToken {
+    private func renew(_ token: KeptToken, of account: Account, isUsable: Bool) async throws -> Account {
         let authority = try authority(of: account)
         let timeout: Duration? = isUsable ? .seconds(5) : nil
         let limit = timeout ?? authority.tokenRequestTimeout
@@ -48,8 +56,7 @@ extension CommandContext {
             try await store.renew(token, .id, timeout: timeout) { try self.authority(of: $0) }
         }
         // Another process may have renewed the token first.
-        let current = if let renewed { renewed } else { try await signedInAccount() }
-        return try KeptToken(.id, of: current.credentials, in: session)
+        return if let renewed { renewed } else { try await signedInAccount() }
     }
 
     private func hasEnded(_ token: KeptToken) -> Bool { token.expiresAt.map { $0 <= SystemWallClock().now } ?? false }

@@ -99,7 +99,7 @@ package enum ExternalProgram {
             case .windowsPath:
                 guard let page, let path = await output(of: "wslpath", ["-w", page.path]) else { continue }
                 launches.append(Launch(program.command(with: String(path.prefix { $0 != "\n" }))))
-            case .address: launches.append(Launch(program.command(with: address)))
+            case .address: launches.append(Launch(program.command(with: BrowserProgram.harmless(address))))
             case .addressOnInput: launches.append(Launch(program.words, input: address + "\n"))
             }
         }

@@ -66,9 +66,18 @@ struct LineEditor {
             isTooLong = true
             return
         }
+        // U+0080 to U+009F are controls, which some terminals obey. Their first byte is shown only with the second.
+        let isSecond = line.last == Self.controlStart
+        if isSecond, 0x80...0x9F ~= byte {
+            line.removeLast()
+            return
+        }
         line.append(byte)
-        echo = [byte]
+        echo = (isSecond ? [Self.controlStart] : []) + (byte == Self.controlStart ? [] : [byte])
     }
+
+    /// The first byte of a control, and of other characters, in UTF-8.
+    private static let controlStart: UInt8 = 0xC2
 
     private mutating func finish() -> Event {
         defer { (line, isTooLong) = ([], false) }

@@ -54,6 +54,9 @@ public struct AuthenticatedClient: Sendable {
     /// Whether to check the session with the authority if the API rejects a token that cannot be refreshed.
     var asksAuthority = true
 
+    /// Throws an error if the token of an account must not be sent.
+    var check: @Sendable (Account) throws(AccountError) -> Void = { _ in }
+
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
@@ -261,12 +264,13 @@ public struct AuthenticatedClient: Sendable {
     private func checked(_ account: Account) throws(AccountError) -> Account {
         let problem = (authority as? APIAuthority)?.audienceProblem(of: account.credentials, at: originURL)
         if let problem { throw problem }
+        try check(account)
         return account
     }
 
     /// Returns the account with a new token, or `nil` if there is no new token.
     func replacement(for account: Account, after refusal: AuthorityError) async throws(AccountError) -> Account? {
-        let action = SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.canBeRenewed))
+        let action = SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.credentials.isRenewable))
         if action == .keep { return nil }
         if let renewed = try await store.account(insteadOf: account, with: authority) { return try checked(renewed) }
         if action == .askService, asksAuthority,
@@ -280,7 +284,8 @@ public struct AuthenticatedClient: Sendable {
     /// Notes the refusal of a token that replaced a refused one.
     func note(_ refusal: AuthorityError?, of renewed: Account) {
         guard let refusal,
-            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: renewed.canBeRenewed)) == .refreshOnce
+            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: renewed.credentials.isRenewable))
+                == .refreshOnce
         else { return }
         store.noteRefusedReplacement(renewed)
     }
@@ -375,11 +380,6 @@ public struct AuthenticatedClient: Sendable {
             }
         }
     }
-}
-
-extension Account {
-    /// Whether a refresh can bring another token, here or in the storage to which the session was moved.
-    fileprivate var canBeRenewed: Bool { isRenewable || move != nil }
 }
 
 extension HTTPFields {

@@ -15,7 +15,10 @@ extension APIAuthority: ForwardingAuthority {}
 
 extension ForwardingAuthority {
     /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
-    package func forward(_ request: ForwardedRequest, for store: AccountStore) async throws -> ForwardedResponse {
+    package func forward(
+        _ request: ForwardedRequest, for store: AccountStore,
+        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
+    ) async throws -> ForwardedResponse {
         let url: ServiceURL
         do {
             url = try ServiceURL(request.url)
@@ -33,6 +36,7 @@ extension ForwardingAuthority {
         var client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
         // The service of a token from the environment may be unknown. Send the token only to the URL of the request.
         client.asksAuthority = !store.usesGivenToken
+        client.check = check
         var tokens: [Secret] = []
         let (head, body) = try await client.authorize(message, at: base, canBeRepeated: true) { message in
             // After the scheme (RFC 9110, section 11.4).

@@ -133,7 +133,7 @@ extension OAuthAuthority {
     /// AccountKit chose for this are left out. Scopes that the app or the user chose stay.
     func requestedScopes() async throws(AuthorityError) -> [String] {
         var scopes = try await api?.limited(self.scopes, documents) ?? self.scopes
-        if scopes.contains(Scope.openID), !chosenScopes.contains(Scope.openID),
+        if scopes.contains(Scope.openID),
             let listed = try await documents.scopes(), !listed.contains(Scope.openID)
         {
             scopes.removeAll {

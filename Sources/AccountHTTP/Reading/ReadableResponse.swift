@@ -22,14 +22,27 @@ struct ReadableResponse {
 
     private let names: Set<String>
 
+    /// The number of objects, arrays and strings around the members that this reading searches.
+    private let depthLimit: Int
+
+    /// Whether this reading searches strings for objects.
+    private let searchesStrings: Bool
+
+    /// The bytes that may still be searched. Damaged objects within each other are searched several times, so without a limit a
+    /// short body could take hours.
+    private var budget: Int
+
     /// The names with a meaning, by their ``plain(_:)`` form.
     private let standardNames: [String: String]
 
     /// Whether the rest of the body is missing, so that its last value may be a part.
     private let isCut: Bool
 
-    /// The number of objects, arrays and strings around the members that are searched.
+    /// The greatest number of objects, arrays and strings around the members.
     private static let depthLimit = 3
+
+    /// The bytes that are searched for each byte of a body.
+    private static let effort = 64
 
     /// The number of objects beside each other that are searched.
     private static let objectLimit = 32
@@ -40,17 +53,35 @@ struct ReadableResponse {
     ]
 
     /// Reads a body, or with `isCut` the beginning of one. Returns `nil` if it contains no secret of these names.
+    ///
+    /// Another user may choose a value in the response, such as the name of a group. So the tokens that are nested least count,
+    /// and a string is searched only if no object contains tokens.
     init?(_ body: WipedBytes, isCut: Bool = false, secrets names: Set<String>) {
-        self.names = names
-        self.isCut = isCut
-        standardNames = Dictionary((names + Self.meaningful).map { (Self.plain($0), $0) }) { first, _ in first }
-        read(Self.utf8(body), 0)
+        self.init(names, isCut: isCut)
+        let text = Self.utf8(body)
+        budget = Self.effort * max(text.count, 4096)
+        for searchesStrings in [false, true] where secrets.isEmpty && !hasError {
+            for depthLimit in 0...Self.depthLimit where rank < 2 && !hasError {
+                var reading = ReadableResponse(of: self, searchesStrings, depthLimit: depthLimit)
+                reading.read(text, 0)
+                budget = reading.budget
+                if reading.rank > rank || secrets.isEmpty { self = reading }
+            }
+        }
         guard !secrets.isEmpty else { return nil }
     }
 
-    /// Creates an empty reading of a part of the body.
-    private init(partOf other: ReadableResponse) {
-        (names, standardNames, isCut) = (other.names, other.standardNames, other.isCut)
+    private init(_ names: Set<String>, isCut: Bool) {
+        self.names = names
+        self.isCut = isCut
+        standardNames = Dictionary((names + Self.meaningful).map { (Self.plain($0), $0) }) { first, _ in first }
+        (depthLimit, searchesStrings, budget) = (0, false, 0)
+    }
+
+    /// Creates an empty reading of the body or a part of it.
+    private init(of other: ReadableResponse, _ searchesStrings: Bool, depthLimit: Int) {
+        (names, standardNames, isCut, budget) = (other.names, other.standardNames, other.isCut, other.budget)
+        (self.searchesStrings, self.depthLimit) = (searchesStrings, depthLimit)
     }
 
     private mutating func read(_ text: WipedBytes, _ depth: Int) {
@@ -65,7 +96,7 @@ struct ReadableResponse {
             guard let brace = text[next...].firstIndex(of: UInt8(ascii: "{")) else { break }
             next = readObject(text, at: brace, depth)
         }
-        if secrets.isEmpty, first == UInt8(ascii: "\"") {
+        if secrets.isEmpty, searchesStrings, first == UInt8(ascii: "\"") {
             var member = WipedBytes(Array("{\"value\":".utf8))
             member.append(contentsOf: text[start...])
             _ = readObject(member, at: 0, depth)
@@ -124,8 +155,10 @@ struct ReadableResponse {
 
     /// Reads an object. Returns the index after it or, if it is damaged, after its brace.
     private mutating func readObject(_ text: WipedBytes, at index: Int, _ depth: Int) -> Int {
+        guard budget > 0 else { return text.endIndex }
         var scanner = JSONMemberScanner(text)
         let (found, end) = scanner.members(from: index)
+        budget -= scanner.index - index
         members = [:]
         // The exact names come first.
         for isExact in [true, false] {
@@ -135,12 +168,13 @@ struct ReadableResponse {
             }
         }
         // An object around the tokens, as in `{"data": {…}}`. Beside an error, it could contain other tokens.
-        guard rank < 2, !hasError, depth < Self.depthLimit else { return end ?? index + 1 }
+        guard rank < 2, !hasError, depth < depthLimit else { return end ?? index + 1 }
         var best = self
         for member in found where best.rank < 2 {
             guard let inner = inner(of: member, text, scanner) else { continue }
-            var part = ReadableResponse(partOf: self)
+            var part = ReadableResponse(of: self, searchesStrings, depthLimit: depthLimit)
             part.read(inner, depth + 1)
+            budget = part.budget
             if part.rank > best.rank || best.secrets.isEmpty && !part.secrets.isEmpty { best = part }
         }
         (members, secrets) = (
@@ -159,7 +193,8 @@ struct ReadableResponse {
             return
         }
         if name == "error", !Self.isNothing(text[member.value]) { hasError = true }
-        if members[name] == nil { members[name] = Self.value(text[member.value]) }
+        guard members[name] == nil, standardNames[Self.plain(name)] != nil else { return }
+        members[name] = Self.value(text[member.value])
     }
 
     /// Returns whether the value of `error` means that there is none.
@@ -172,6 +207,7 @@ struct ReadableResponse {
     private func inner(
         of member: JSONMemberScanner.Member, _ text: WipedBytes, _ scanner: JSONMemberScanner
     ) -> WipedBytes? {
+        guard searchesStrings || member.string == nil else { return nil }
         let value = member.string.map { scanner.unescaped($0) } ?? WipedBytes(text[member.value])
         guard let value, let first = value.trimmed.first, "{[\"".utf8.contains(first) else { return nil }
         return value

@@ -85,7 +85,9 @@ struct JSONMemberScanner {
     }
 
     private let text: WipedBytes
-    private var index = 0
+
+    /// The place of the next byte to read.
+    private(set) var index = 0
 
     init(_ text: WipedBytes) { self.text = text }
 

@@ -154,9 +154,15 @@ struct ResponseParser: Sendable {
         case 403 where endpoint.isSentToken:
             let error = challengeError(in: challenges(in: response))
             throw .forbidden(error: error ?? (namesInsufficientScope(response) ? "insufficient_scope" : nil))
-        case 400..<500 where endpoint == .token: throw .refused(status: response.status)
+        case 400..<500 where endpoint == .token && isRefusal(response): throw .refused(status: response.status)
         default: throw .unclear("\(response.status) from \(endpoint.name)")
         }
+    }
+
+    /// Returns whether a 4xx response is an answer of the service, so that another attempt will not change it. A web page may
+    /// come from a proxy, unless its status says that the address does not exist.
+    private func isRefusal(_ response: ServiceResponse) -> Bool {
+        [404, 405, 410].contains(response.status) || !response.isMarkup && !response.isCompressed
     }
 
     /// Returns whether the service reports an invalid token without a challenge. The response is authentic: AccountKit

@@ -75,8 +75,7 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
 
     private func idToken(_ context: CommandContext<App>, _ rule: Rule?) async throws -> HelperToken {
         let account = try await context.signedInAccount()
-        if App.environmentToken == nil { try rule?.checkSignIn(of: account, context.hint) }
-        let token = try await context.usableIDToken(account)
+        let token = try await context.usableIDToken(account) { try rule?.checkSignIn(of: $0, context.hint) }
         return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
     }
 

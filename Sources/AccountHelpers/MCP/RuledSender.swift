@@ -26,13 +26,17 @@ final class RuledSender<App: AccountApplication>: Sendable {
         do {
             let store = try context.helperStore()
             let account = try await context.signedInAccount(in: store)
-            if !store.usesGivenToken { try rule.checkSignIn(of: account, context.hint) }
-            try account.credentials.checkIsBearer(context.hint)
+            let (isGiven, hint) = (store.usesGivenToken, context.hint)
+            let check: @Sendable (Account) throws(AccountError) -> Void = { account throws(AccountError) in
+                if !isGiven { try rule.checkSignIn(of: account, hint) }
+                try account.credentials.checkIsBearer(hint)
+            }
+            try check(account)
             // The service of a token from the environment may be unknown, and the token is never refreshed.
             if App.environmentToken == nil || store === context.archive {
                 _ = try await context.withUsableToken(account, in: store)
             }
-            let response = try await context.forwarding(of: account).forward(request, for: store)
+            let response = try await context.forwarding(of: account).forward(request, for: store, checking: check)
             guard response.status == 401 else { return response }
             // The server may have forgotten only its own session, which the caller can begin again.
             // Without a body, only the explanation is missing.

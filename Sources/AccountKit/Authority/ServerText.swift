@@ -29,7 +29,7 @@ package struct ServerText: Sendable {
                     kept.append(" ")
                     visible.append(" ")
                 } else if !scalar.controlsDisplay {
-                    if !scalar.isInvisible { visible.append(scalar) }
+                    if !scalar.properties.isDefaultIgnorableCodePoint { visible.append(scalar) }
                     if !scalar.isInvisible || scalar.isJoinerOrMark { kept.append(scalar) }
                 }
             }

@@ -12,17 +12,13 @@ package enum DedicatedThread {
 
     /// Runs `body` on a new thread. Returns 0, or the error of pthread_create(3) if the system cannot create a thread
     /// and `body` does not run.
-    ///
-    /// - Parameter hasUsualStack: Whether the stack has the usual size of the system.
-    package static func start(
-        withUsualStack hasUsualStack: Bool = false, _ body: @escaping @Sendable () -> Void
-    ) -> Int32 {
+    package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         let failure = pthread_attr_init(&attributes)
         guard failure == 0 else { return failure }
         defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        if !hasUsualStack { pthread_attr_setstacksize(&attributes, stackByteCount) }
+        pthread_attr_setstacksize(&attributes, stackByteCount)
         let argument = Unmanaged.passRetained(Body(run: body)).toOpaque()
         #if canImport(Darwin)
         var thread: pthread_t?

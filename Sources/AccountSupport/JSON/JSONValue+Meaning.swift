@@ -68,7 +68,10 @@ extension JSONValue {
 
     /// The words of a list whose elements contain no spaces. Some services join them in one string.
     package var words: [String]? {
-        list.map { $0.flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) } }
+        switch self {
+        case .array, .string: list.map { $0.flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) } }
+        default: nil
+        }
     }
 }
 

@@ -11,7 +11,6 @@
 #include "AccountKitNetwork.h"
 #include "AccountKitService.h"
 #include "AccountKitSignals.h"
-#include "AccountKitTPM.h"
 
 /// Tries to acquire an exclusive lock on the whole file without waiting. The kernel releases the lock with the last
 /// descriptor of the open file, even if the process is killed. On Linux this is an open-file-description lock
@@ -56,6 +55,12 @@ int accountkit_become(char *const arguments[], char *const hidden[], char *const
 /// gets such a number, and with it the output of a program. Call this before the process opens a file. Reading from such
 /// a standard input finds its end. Writing to such a standard output fails, as it does without this function.
 void accountkit_open_standard_streams(void);
+
+/// Returns whether a number of threads can exist at the same time, beside those of this process. Starts them for a moment.
+int accountkit_can_start_threads(int count);
+
+/// Returns whether a number of descriptors can exist at the same time, beside those of this process. Opens them for a moment.
+int accountkit_can_open_files(int count);
 
 /// Creates a pipe whose ends have O_CLOEXEC, and whose reading end is non-blocking. Returns 0 or -1.
 int accountkit_pipe(int ends[2]);

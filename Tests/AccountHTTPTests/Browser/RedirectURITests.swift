@@ -119,7 +119,9 @@ struct RedirectURITests {
         let wait = Task { try await signIn.waitForResponse() }
         try signIn.receive("\(redirectURI)?\(answer)")
         try await wait.value
-        #expect(throws: AccountError.self) { try signIn.receive("\(redirectURI)?\(answer)") }
+        // The same URL again changes nothing.
+        try signIn.receive("\(redirectURI)?\(answer)")
+        #expect(throws: AccountError.self) { try signIn.receive("\(redirectURI)?code=other&state=\(visit.state)") }
         await signIn.finish(with: .failure(CancellationError()))
     }
 

@@ -125,6 +125,56 @@ struct AuthenticatedClientTests {
         }
     }
 
+    // MARK: Requests of other programs
+
+    private static func forward(
+        to server: LoopbackServer, _ store: AccountStore, allowing tokens: String...
+    ) async throws -> Int {
+        let authority = try OAuthAuthority.test(server.address, endpoints: .all(at: server.address))
+        let request = ForwardedRequest(method: "GET", url: server.address + "/mcp")
+        return try await authority.forward(request, for: store) { account throws(AccountError) in
+            guard tokens.contains(account.credentials.accessToken.reveal()) else {
+                throw AccountError(.misconfigured, "not for this URL")
+            }
+        }.status
+    }
+
+    private static func account(at server: LoopbackServer) -> Account {
+        var account = Account.testing(at: now.addingTimeInterval(-3600), expiringIn: .seconds(7200))
+        account.issuer = server.address
+        return account
+    }
+
+    @Test func `Forwards no request with the token of a sign-in for another API`() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"ok":true}"#)
+        } _: { server in
+            let store = try await AccountStore.testing(signedIn: Self.account(at: server))
+            #expect(try await Self.forward(to: server, store, allowing: "access-1") == 200)
+            // Another sign-in replaces the account after the caller has checked it.
+            var other = Self.account(at: server)
+            other.credentials.accessToken = Secret("other")
+            try await store.signIn { [other] in other }
+            await expectAccountError(.misconfigured) {
+                try await Self.forward(to: server, store, allowing: "access-1")
+            }
+            #expect(server.requests.map { $0.headers["authorization"] } == ["Bearer access-1"])
+        }
+    }
+
+    @Test func `Forwards no request again with a token that must not be sent`() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/token"
+                ? .json(#"{"access_token":"access-2","token_type":"Bearer","expires_in":3600}"#) : Self.refusal
+        } _: { server in
+            let store = try await AccountStore.testing(signedIn: Self.account(at: server))
+            await expectAccountError(.misconfigured) {
+                try await Self.forward(to: server, store, allowing: "access-1")
+            }
+            #expect(server.requests.map(\.target) == ["/mcp", "/token"])
+        }
+    }
+
     // MARK: Responses that end a session, and others
 
     private static let refusals: [LoopbackServer.Action] = [

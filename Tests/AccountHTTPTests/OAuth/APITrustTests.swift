@@ -238,4 +238,36 @@ struct APITrustTests {
             #expect(authority.audienceProblem(of: account.credentials) == nil)
         }
     }
+
+    /// Documents are public, and another program may answer at an address where a document could be.
+    @Test func `Asks for documents without a token or another credential`() async throws {
+        try await LoopbackServer.run { request, address in
+            Self.respond(to: request, at: address)
+        } _: { server in
+            var user = account(at: server.address, refreshToken: "refresh-\(canary)")
+            user.credentials.resources = [server.address + "/mcp"]
+            let api = try Self.authority(
+                server, issuer: server.address, .identifier("tool", secret: Secret("s-\(canary)")))
+            _ = try await api.signInAuthority()
+            // Each of these reads the documents again, and its result does not matter here.
+            let services: [any AccountAuthority] = [
+                api, try OAuthAuthority.test(server.address), try Self.authority(server),
+            ]
+            for authority in services {
+                _ = try? await authority.refresh(user)
+                _ = try? await authority.verify(user)
+                _ = try? await authority.revoke(user)
+            }
+            _ = try await api.clockOffset()
+            let documents = server.requests.filter { $0.target.hasPrefix("/.well-known/") }
+            #expect(Set(documents.map(\.target)).count >= 3)
+            for request in documents {
+                #expect(request.headers["authorization"] == nil && request.headers["dpop"] == nil)
+                #expect(!"\(request)".contains(canary))
+            }
+            let first = try #require(server.requests.first)
+            #expect(first.target == "/mcp" && !"\(first)".contains(canary))
+            #expect(server.requests.contains { $0.target == "/token" && $0.body.contains(canary) })
+        }
+    }
 }

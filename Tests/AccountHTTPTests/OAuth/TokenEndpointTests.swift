@@ -221,10 +221,11 @@ struct TokenEndpointTests {
             let store = try await AccountStore.testing(
                 signedIn: account(server, server.address + "/old"), clock: clock)
             await #expect(throws: AccountError.self) { try await store.refresh(with: authority(server)) }
-            #expect(server.targets == ["/old"])
+            // A refusal counts only at the endpoint that the service names now.
+            #expect(server.targets == ["/old", Self.configuration])
             #expect(store.account?.credentials.refreshToken == Secret("r"))
             let renewed = try await store.refresh(with: authority(server))
-            #expect(server.targets == ["/old", Self.configuration, "/token"])
+            #expect(server.targets == ["/old", Self.configuration, Self.configuration, "/token"])
             #expect(renewed.credentials.tokenEndpoint?.url == server.address + "/token")
         }
     }

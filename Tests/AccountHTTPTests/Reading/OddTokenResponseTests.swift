@@ -187,6 +187,41 @@ struct OddTokenResponseTests {
         #expect(failure { try ResponseParser(.token).credentials(in: response, for: "tool") } != nil)
     }
 
+    /// A value that another user may choose, such as a name, must not replace the tokens.
+    @Test(arguments: [
+        #"{"user":{"meta":{"access_token":"x","refresh_token":"x"}},"data":{\#(tokens)}}"#,
+        #"{"user":{"name":"{\"access_token\":\"x\",\"refresh_token\":\"x\"}"},"data":{\#(tokens)}}"#,
+        #"{"name":"{\"access_token\":\"x\",\"refresh_token\":\"x\"}","a":{"b":{"c":{\#(tokens)}}}}"#,
+        #"{"name":"access_token=x&refresh_token=x","data":[{"meta":{"access_token":"x"}},{\#(tokens)}]}"#,
+        #"[{"meta":{"access_token":"x","refresh_token":"x"}},{\#(tokens)}]"#,
+        #"{"meta":{"access_token":"x"},"refresh_token":"r2","access_token":"a2"}"#,
+    ])
+    func `Prefers the tokens that are nested least, and objects to strings`(body: String) throws {
+        let credentials = try ResponseParser(.token).credentials(in: ServiceResponse(200, [:], body), for: "tool")
+        #expect(credentials.accessToken == Secret("a2") && credentials.refreshToken == Secret("r2"))
+    }
+
+    @Test func `Takes no access token from a text beside the refresh token`() throws {
+        let text = #"{"refresh_token":"r2","user":{"name":"{\"access_token\":\"x\"}"}}"#
+        let session = account(at: "https://login.example.com", refreshToken: "r1").credentials
+        let credentials = try ResponseParser(.token, isRefresh: true)
+            .credentials(in: ServiceResponse(200, [:], text), for: "tool", refreshing: session)
+        #expect(credentials.lacksAccessToken && credentials.refreshToken == Secret("r2"))
+    }
+
+    /// Each of these objects is searched within each of the others. Without a limit, this takes hours.
+    @Test(arguments: [#"{"a":"#, #"{"a":["#, #"[{"a":"#])
+    func `Searches damaged objects within each other in a short time`(start: String) {
+        let end = String(start.reversed().compactMap { ["{": ",@}", "[": "]"][$0] }.joined())
+        let text = String(repeating: "x", count: 200_000)
+        let body = String(repeating: start, count: 200) + "\"\(text)\"" + String(repeating: end, count: 200)
+        let time = ContinuousClock().measure {
+            let response = ServiceResponse(200, [:], body)
+            #expect(failure { try ResponseParser(.token).credentials(in: response, for: "tool") } != nil)
+        }
+        #expect(time < .seconds(30))
+    }
+
     // MARK: Parts
 
     @Test(arguments: [
@@ -264,6 +299,39 @@ struct OddTokenResponseTests {
             ))
         #expect(try Inflater.gunzipped(body, limit: 42).count == 42)
         #expect(throws: Inflater.Failure.tooLong) { try Inflater.gunzipped(body, limit: 41) }
+    }
+
+    /// Returns spaces as a gzip file of stored blocks (RFC 1951, section 3.2.4), compressed `times` times in the same way.
+    private static func gzip(_ content: [UInt8], times: Int = 1) -> [UInt8] {
+        (0..<times).reduce(content) { content, _ in
+            var file: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+            for start in stride(from: 0, to: content.count, by: 65535) {
+                let block = content[start..<min(start + 65535, content.count)]
+                let (low, high) = (UInt8(block.count & 255), UInt8(block.count >> 8))
+                file += [start + block.count == content.count ? 1 : 0, low, high, ~low, ~high] + block
+            }
+            return file + [UInt8](repeating: 0, count: 8)
+        }
+    }
+
+    @Test(arguments: [(0, 1), (0, 3), (1, 1), (1, 2), (1, 3)])
+    func `Discards a body that is longer than 1 MiB when it is decompressed`(excess: Int, times: Int) throws {
+        let start = Array("{\(Self.tokens)}".utf8)
+        let content = start + [UInt8](repeating: 0x20, count: (1 << 20) - start.count + excess)
+        var response = ServiceResponse(200, ["Content-Encoding": "gzip"])
+        // The files around it are longer than the content.
+        let inner = times == 1 ? content : Array(content.prefix(excess == 0 ? (1 << 20) - 1000 : content.count))
+        response.body = WipedBytes(Self.gzip(inner, times: times))
+        let whole = response.decompressed()
+        let parser = ResponseParser(.token)
+        if excess == 0 {
+            #expect(whole.isBodyWhole && whole.body.count == inner.count)
+            #expect(try parser.credentials(in: response, for: "tool").accessToken == Secret("a2"))
+        } else {
+            #expect(!whole.isBodyWhole && whole.body.isEmpty)
+            #expect(failure { try parser.credentials(in: response, for: "tool") } != nil)
+            #expect(failure { try parser.object(in: response) } != nil)
+        }
     }
 
     @Test func `Refuses each part of a compressed body, and damaged bytes`() throws {

@@ -67,6 +67,8 @@ struct ResponseParserTests {
         Row(.token, .json(404, invalidGrant), .refused(status: 404)),
         Row(.token, ServiceResponse(404, [:], html), .refused(status: 404)),
         Row(.token, ServiceResponse(405), .refused(status: 405)),
+        Row(.token, ServiceResponse(418, ["Content-Type": "text/html"], html), .unclear("…")),
+        Row(.token, ServiceResponse(418), .refused(status: 418)),
         Row(.token, .json(422, "{}"), .refused(status: 422)),
         Row(.revocation, .json(404, invalidGrant), .unclear("…")),
         Row(.token, .json(410, invalidGrant), .refused(status: 410)),

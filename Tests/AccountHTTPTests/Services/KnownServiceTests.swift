@@ -272,7 +272,7 @@ struct KnownServiceTests {
 
     @Test(
         "Treats status 428 as a pending authorization only at Google",
-        arguments: [(.google, .oauthError(.authorizationPending)), (nil, .unclear("…"))]
+        arguments: [(.google, .oauthError(.authorizationPending)), (nil, .refused(status: 428))]
             as [(KnownService?, AuthorityError)])
     func pendingStatus(_ service: KnownService?, _ failure: AuthorityError) async throws {
         try await LoopbackServer.run { _, _ in

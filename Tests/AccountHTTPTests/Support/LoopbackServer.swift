@@ -125,12 +125,18 @@ final class LoopbackServer: Sendable {
         let server = LoopbackServer(channel: channel, recorded: recorder)
         do {
             let result = try await body(server)
-            try await channel.close()
+            try await server.stop()
             return result
         } catch {
-            try await channel.close()
+            try await server.stop()
             throw error
         }
+    }
+
+    /// Closes the port and all connections, so that the idle connections of many tests do not use up the descriptors.
+    private func stop() async throws {
+        try await channel.close()
+        for connection in recorded.connections.withLock({ $0 }) { connection.close(promise: nil) }
     }
 
     private final class Handler: ChannelInboundHandler {

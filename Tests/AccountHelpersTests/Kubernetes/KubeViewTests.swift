@@ -76,4 +76,9 @@ struct KubeViewTests {
         let none = try #require(KubeView(Array(Self.view(current: "", user: "other").utf8)))
         #expect(none.servers(of: "account") == [])
     }
+
+    /// With `--raw`, this process would get the tokens and passwords of the configuration.
+    @Test func `Asks kubectl for its configuration without secrets`() {
+        #expect(KubeView.arguments == ["config", "view", "-o", "json"])
+    }
 }

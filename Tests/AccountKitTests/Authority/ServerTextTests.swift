@@ -12,7 +12,8 @@ struct ServerTextTests {
         arguments: [
             ("expired", "expired"), ("  two\n lines\t", "two lines"), ("\u{1B}]0;title\u{7}x", "]0;titlex"),
             ("a\u{202E}b\u{200B}c\u{2028}d\u{9B}e\u{E0041}f", "abc def"), ("Grüße 👋", "Grüße 👋"),
-            ("", nil), (" \r\n", nil), ("\u{0}", nil), ("\u{200D}", nil), ("\u{E0041} \u{2060}", nil),
+            ("", nil), (" \r\n", nil), ("\u{0}", nil), ("\u{200D}", nil), ("\u{FE0F}\u{3164}", nil),
+            ("❤\u{FE0F}", "❤\u{FE0F}"), ("\u{E0041} \u{2060}", nil),
             // Emoji and words that need joiners, a mark of direction, and the flag of Scotland.
             ("👩🏽‍💻 is signed in", "👩🏽‍💻 is signed in"), ("می\u{200C}خواهم", "می\u{200C}خواهم"),
             ("שלום!\u{200F}", "שלום!\u{200F}"), ("🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🏴󠁧󠁢󠁳󠁣󠁴󠁿"),
@@ -37,6 +38,9 @@ struct ServerTextTests {
             "pass word",
             "pass\nword", "pass \u{7} word", String(canary.prefix(5)) + "\u{200B}" + canary.dropFirst(5),
             String(canary.prefix(5)) + "\u{200D}" + canary.dropFirst(5), "pa\u{200F}ss\u{200C} word",
+            // Other characters without a shape: of variants, of combination, and Hangul and Khmer fillers.
+            "pa\u{FE0F}ss word", "pa\u{E0100}ss word", "pa\u{34F}ss word", "pa\u{115F}ss\u{3164} word",
+            "pa\u{17B4}ss wo\u{180B}rd",
         ])
     func secret(_ sent: String) {
         #expect(text.shown(sent) == nil)

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import AccountSupport
+@testable import AccountKit
 
 @Suite struct ThreadSupplyTests {
     @Test func `A process without a limit can start its threads, again and again`() {
