@@ -109,10 +109,8 @@ KIND = $(if $(filter no,$(STATIC)),portable,static)
 RELEASE = .build/release-$(KIND)
 INSTALLED_DATA = share/bash-completion/completions/account share/zsh/site-functions/_account \
     share/fish/vendor_completions.d/account.fish
-# The folder of units of all users (systemd.unit(5)), for the prefixes /usr and /usr/local.
-UNIT = lib/systemd/user/account-keep@.service
 
-install: ## install the command, its completions, manual pages and systemd unit in PREFIX=/usr/local
+install: ## install the command, its completions and manual pages in PREFIX=/usr/local
 	@Scripts/bootstrap.sh install
 	@Scripts/release.sh $(KIND) $(RELEASE)
 	install -D -m 755 $(RELEASE)/bin/account '$(DESTDIR)$(PREFIX)/bin/account'
@@ -120,12 +118,10 @@ install: ## install the command, its completions, manual pages and systemd unit 
 	for file in $(INSTALLED_DATA); do install -D -m 644 "$(RELEASE)/$$file" "$(DESTDIR)$(PREFIX)/$$file" || exit; done
 	install -d -m 755 '$(DESTDIR)$(PREFIX)/share/man/man1'
 	install -m 644 $(RELEASE)/share/man/man1/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1'
-	sed 's|@BINDIR@|$(PREFIX)/bin|' Scripts/systemd/account-keep@.service >$(RELEASE)/account-keep@.service
-	install -D -m 644 $(RELEASE)/account-keep@.service '$(DESTDIR)$(PREFIX)/$(UNIT)'
 
 # The names of the manual pages come from the documentation, so uninstalling needs no build.
 uninstall: ## remove the installed files
-	for file in bin/account bin/docker-credential-account $(INSTALLED_DATA) $(UNIT); do rm -f "$(DESTDIR)$(PREFIX)/$$file" || exit; done
+	for file in bin/account bin/docker-credential-account $(INSTALLED_DATA); do rm -f "$(DESTDIR)$(PREFIX)/$$file" || exit; done
 	pages=$$(Scripts/manual.py --list) || exit; \
 	for page in $$pages; do rm -f "$(DESTDIR)$(PREFIX)/share/man/man1/$$page" || exit; done
 

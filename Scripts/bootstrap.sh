@@ -20,7 +20,7 @@ task=${1:?usage: bootstrap.sh TASK}
 
     test=("${demo[@]}" git:git iproute2:ip openssl:openssl procps:ps strace:strace)
     check=("${test[@]}" bash-completion:/usr/share/bash-completion/bash_completion groff-base:groff mandoc:mandoc
-        shellcheck:shellcheck systemd:systemd-analyze)
+        shellcheck:shellcheck)
 
     # The parts of `make verify`.
     servers=("${test[@]}" python3-venv:/usr/share/doc/python3-venv chromium:chromium chromium-driver:chromedriver

@@ -101,15 +101,13 @@ extension AccountApplication {
         guard let location else {
             return ArchiveReader(container: container, session: session, keySources: keySources, logger: logger)
         }
-        let storage: any ArchiveStorage
         do {
-            storage = try Self.storage(at: location.text, of: session, in: container, logger: logger)
+            return try store(
+                at: location.text, of: session, in: container, keySources: keySources, logger: logger
+            ).reader
         } catch {
             throw location.naming(error)
         }
-        return ArchiveReader(
-            storage: storage, appIdentifier: container.identifier, session: session, keySources: keySources,
-            logger: logger)
     }
 
     package static func chosenSession(

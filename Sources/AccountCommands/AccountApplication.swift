@@ -62,7 +62,7 @@ public protocol AccountApplication: Sendable {
     /// - Throws: `notSignedIn` if no user is signed in, because then there is no data.
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)?
 
-    /// Returns the storage of a session at the location of `--store` or `<PREFIX>_STORE`, such as an etcd cluster. If
+    /// Returns the store of a session at the location of `--store` or `<PREFIX>_STORE`, such as an etcd cluster. If
     /// there is no location or the location is `file:`, the commands store sessions in files and don't call this
     /// method.
     ///
@@ -70,16 +70,18 @@ public protocol AccountApplication: Sendable {
     ///   - location: The value of the option or the variable.
     ///   - session: The session.
     ///   - container: The folders of the app.
+    ///   - keySources: The sources of the archive's keys, which the user configured.
     ///   - logger: The logger, if the user requested logging. Do not log secrets.
     /// - Throws: `AccountError.Code.invalidArgument` if the app does not support the location.
-    static func storage(
-        at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
-    ) throws(AccountError) -> any ArchiveStorage
+    static func store(
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        logger: Logger?
+    ) throws(AccountError) -> AccountStore
 
     /// Returns the sessions of this app at the location of `--store` or `<PREFIX>_STORE`, with the default session
     /// first.
     ///
-    /// - Throws: The errors of ``storage(at:of:in:logger:)``, or an error of the storage.
+    /// - Throws: The errors of ``store(at:of:in:keySources:logger:)``, or an error of the storage.
     static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName]
@@ -122,9 +124,10 @@ extension AccountApplication {
     public static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? { nil }
 
     /// Throws an error: by default, sessions are stored only in files.
-    public static func storage(
-        at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
-    ) throws(AccountError) -> any ArchiveStorage {
+    public static func store(
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        logger: Logger?
+    ) throws(AccountError) -> AccountStore {
         throw AccountError(
             .invalidArgument,
             "this tool stores sessions only in files", hint: "omit --store, or unset \(storeVariable)")

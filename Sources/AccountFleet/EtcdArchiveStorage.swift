@@ -1,30 +1,14 @@
-public import AccountKit
+package import AccountKit
 import AccountSupport
-public import Logging
+package import Logging
 
-/// Stores archives in an etcd cluster (3.4 or later, with its JSON gateway), which several machines share.
-///
-/// The entries are encrypted, so etcd, its backups and its administrators see only ciphertext. All machines need the
-/// same key: a passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
-///
-/// - A quorum confirms each read. Without a quorum, AccountKit reads the account from this machine's replica: the
-///   encrypted version that this machine last read or wrote, with its date in `StoredEntry.asOf`. AccountKit never
-///   writes the content of a replica to the cluster.
-/// - A transaction holds a lock: a key with an etcd lease of 10 s, which the process renews. A refresh holds another
-///   lock with a lease of 15 s. If the process may have sent the refresh token, this lease is 75 s, because a token
-///   request may take 60 s. After a process is killed, other processes wait no longer than these times.
-/// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was
-///   suspended for longer than its lease cannot change an entry, and receives `AccountError.Code.conflict`.
-/// - Without a quorum, a change fails with `AccountError.Code.storeUnreachable`.
-///
-/// The keys are `<prefix>/<app identifier>/<session>/<entry>`. In the keys of locks, the entry begins with a dot. The
-/// role of the etcd user needs permission only for keys with this prefix.
-public struct EtcdArchiveStorage: ArchiveStorage {
+/// Stores archives in an etcd cluster, which several machines share; the initializer of `AccountStore` describes the locks.
+package struct EtcdArchiveStorage: ArchiveStorage {
     /// The cluster and the prefix.
-    public let location: EtcdLocation
+    package let location: EtcdLocation
 
     /// The prefix of the keys. If an entry is copied to another prefix, AccountKit cannot open the copy.
-    public var sharedPlace: String? { location.prefix }
+    package var sharedPlace: String? { location.prefix }
 
     let client: EtcdClient
     let replica: Replica
@@ -41,7 +25,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     ///   - session: The session.
     ///   - logger: The logger, or `nil` for none. AccountKit logs no secrets and no personal data.
     /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.
-    public init(
+    package init(
         location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), container: AppContainer,
         session: SessionName = .default, logger: Logger? = nil
     ) throws(AccountError) {
@@ -52,37 +36,9 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         replica = Replica(of: location, container: container, session: session, logger: logger)
     }
 
-    /// Returns the sessions of an app that have data in a cluster: the default session first, then the others by name.
-    ///
-    /// - Parameters:
-    ///   - location: The cluster and the prefix.
-    ///   - credentials: The credentials for the cluster.
-    ///   - container: The container of the app.
-    ///   - logger: The logger, or `nil` for none.
-    /// - Throws: `AccountError.Code.storeUnreachable` without a quorum, and the errors of ``read(_:)``.
-    public static func sessions(
-        at location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), in container: AppContainer,
-        logger: Logger? = nil
-    ) async throws -> [SessionName] {
-        let storage = try EtcdArchiveStorage(
-            location: location, credentials: credentials, container: container, logger: logger)
-        let app = "\(location.prefix)/\(container.identifier)/"
-        let response = try await storage.client.mapping { try await storage.client.send(.keys(below: app), .reading) }
-        let keys = (response.object["kvs"]?.elements ?? []).compactMap { $0.member("key")?.string?.base64Decoded }
-        let entries = [ArchiveEntry.account, .signOut].map(\.rawValue)
-        let names = keys.compactMap { key -> SessionName? in
-            let parts = key.dropFirst(app.count).split(separator: "/")
-            guard parts.count == 2, entries.contains(String(parts[1])) else { return nil }
-            // Other names are not sessions.
-            return try? SessionName(String(parts[0]))
-        }
-        let others = Set(names).subtracting([.default]).sorted { $0.rawValue < $1.rawValue }
-        return (names.contains(.default) ? [.default] : []) + others
-    }
-
     /// Reads an entry, confirmed by a quorum. Without a quorum, this method reads the account from the replica on this
     /// machine.
-    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+    package func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         do {
             let stored = try await newest(entry)
             await replica.note(entry, stored)
@@ -94,7 +50,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     }
 
     /// Acquires the lock, which all machines share, and begins a transaction.
-    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+    package func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await beginTransaction(timeout: timeout, refresh: nil)
     }
 
@@ -120,7 +76,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
 
     /// Acquires the refresh lease. If the holder is killed, other processes wait 15 s. If the holder had recorded its
     /// intent to send the refresh token, they wait 75 s, because the request may take 60 s.
-    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+    package func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         let lock = try await client.mapping {
             try await EtcdLock.take(
                 key(EtcdLock.refreshName), seconds: 15, timeout: timeout, sharing: watch, by: client)
@@ -131,7 +87,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     /// Returns a stream that yields when any machine has written or removed an entry since this storage last read the
     /// entry. If this storage has not read the entry yet, the stream yields its first element immediately. All streams
     /// of this storage share one watch.
-    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+    package func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         watch.changes(of: key(entry.rawValue))
     }
 

@@ -1,4 +1,4 @@
-public import AccountKit
+package import AccountKit
 import Testing
 
 /// The requirements of `ArchiveStorage`, as tests that every implementation must pass.
@@ -8,18 +8,18 @@ import Testing
 ///     try await ArchiveStorageConformance { MyStorage(folder: folder) }.run()
 /// }
 /// ```
-public struct ArchiveStorageConformance: Sendable {
+package struct ArchiveStorageConformance: Sendable {
     private let open: @Sendable () throws -> any ArchiveStorage
     private let entry = ArchiveEntry.account
 
     /// - Parameter open: A function that opens the same storage each time, as several processes would. The storage must
     ///   be empty at first.
-    public init(open: @escaping @Sendable () throws -> any ArchiveStorage) {
+    package init(open: @escaping @Sendable () throws -> any ArchiveStorage) {
         self.open = open
     }
 
     /// Records an issue for each violated requirement.
-    public func run() async throws {
+    package func run() async throws {
         try await absenceIsNoError()
         try await writesAreReadBackByEveryone()
         try await changesNameTheRevisionThatTheyReplace()

@@ -1,15 +1,15 @@
-public import AccountKit
+package import AccountKit
 import Synchronization
 
 /// A storage that wraps another storage, and makes calls fail or stall on request.
-public final class FaultyArchiveStorage: ArchiveStorage {
+package final class FaultyArchiveStorage: ArchiveStorage {
     /// A call to a storage or its transaction.
-    public enum Call: Sendable, Hashable, CaseIterable {
+    package enum Call: Sendable, Hashable, CaseIterable {
         case read, begin, lease, reserve, replace, remove, quarantine, restore
     }
 
     /// A fault to inject into a call.
-    public enum Fault: Sendable {
+    package enum Fault: Sendable {
         /// The call fails without an effect.
         case fails(AccountError)
 
@@ -29,13 +29,13 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     private let state = Mutex(State())
 
     /// Creates a storage that wraps `base`.
-    public init(_ base: any ArchiveStorage = InMemoryArchiveStorage()) { self.base = base }
+    package init(_ base: any ArchiveStorage = InMemoryArchiveStorage()) { self.base = base }
 
     /// The name of the wrapped storage if several machines share it; otherwise `nil`.
-    public var sharedPlace: String? { base.sharedPlace }
+    package var sharedPlace: String? { base.sharedPlace }
 
     /// The error that the file storage throws if the disk is full.
-    public static var diskFull: AccountError {
+    package static var diskFull: AccountError {
         AccountError(.inaccessible, "the archive cannot be saved: no space left on device")
     }
 
@@ -45,7 +45,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     ///   - fault: The fault.
     ///   - number: The number of the call. 1 is the next call.
     ///   - call: The kind of calls to count, or `nil` to count calls of any kind.
-    public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
+    package func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
         state.withLock { state in
             let done = call.map { state.counts[$0, default: 0] } ?? state.total
             state.faults.append((call, done + number, fault))
@@ -53,10 +53,10 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     }
 
     /// The number of calls of all kinds.
-    public var callCount: Int { state.withLock { $0.total } }
+    package var callCount: Int { state.withLock { $0.total } }
 
     /// Waits until a call stalls.
-    public func waitForStall() async {
+    package func waitForStall() async {
         await withCheckedContinuation { continuation in
             let isStalled = state.withLock { state in
                 if state.stalled.isEmpty { state.onStall.append(continuation) }
@@ -67,7 +67,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     }
 
     /// Continues all stalled calls.
-    public func release() {
+    package func release() {
         let stalled = state.withLock { state in
             defer { state.stalled = [] }
             return state.stalled
@@ -76,25 +76,25 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     }
 
     /// Reads an entry, or throws an injected error.
-    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+    package func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try await pass(.read)
         return try await base.read(entry)
     }
 
     /// Waits for exclusive access, or throws an injected error.
-    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+    package func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await pass(.begin)
         return FaultyTransaction(base: try await base.beginTransaction(timeout: timeout), storage: self)
     }
 
     /// Waits for the lease, or throws an injected error.
-    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+    package func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         try await pass(.lease)
         return FaultyLease(base: try await base.acquireRefreshLease(timeout: timeout), storage: self)
     }
 
     /// Returns the changes of the wrapped storage.
-    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
+    package func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 
     fileprivate func pass(_ call: Call) async throws {
         let fault: Fault? = state.withLock { state in

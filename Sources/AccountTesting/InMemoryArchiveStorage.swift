@@ -1,8 +1,8 @@
-public import AccountKit
+package import AccountKit
 import Synchronization
 
 /// A storage in memory that meets all requirements of `ArchiveStorage` except durability across power cuts.
-public final class InMemoryArchiveStorage: ArchiveStorage {
+package final class InMemoryArchiveStorage: ArchiveStorage {
     fileprivate enum LockName: Hashable { case transaction, refresh }
 
     fileprivate struct Lock {
@@ -22,36 +22,36 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     fileprivate let state = Mutex(State())
 
     /// The name of the storage, to simulate a storage that machines share, or `nil` for a storage of one machine.
-    public let sharedPlace: String?
+    package let sharedPlace: String?
 
     /// Creates an empty storage.
     ///
     /// - Parameter sharedPlace: The name of a storage that machines share, or `nil` for a storage of one machine.
-    public init(sharedPlace: String? = nil) { self.sharedPlace = sharedPlace }
+    package init(sharedPlace: String? = nil) { self.sharedPlace = sharedPlace }
 
     /// All entries.
-    public var entries: [ArchiveEntry: StoredEntry] { state.withLock { $0.entries } }
+    package var entries: [ArchiveEntry: StoredEntry] { state.withLock { $0.entries } }
 
     /// Replaces the bytes of an entry without a lock or a revision, to simulate a fault or another program.
-    public func overwrite(_ entry: ArchiveEntry, with bytes: [UInt8]?) {
+    package func overwrite(_ entry: ArchiveEntry, with bytes: [UInt8]?) {
         state.withLock { state in
             state.set(entry, bytes.map { StoredEntry(bytes: $0, revision: state.nextRevision()) })
         }
     }
 
     /// Reads an entry.
-    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+    package func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         state.withLock { $0.entries[entry] }
     }
 
     /// Waits for exclusive access. Callers receive access in the order of their calls.
-    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+    package func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await wait(for: .transaction, timeout: timeout)
         return InMemoryTransaction(lock: HeldLock(.transaction, of: self))
     }
 
     /// Waits for the lease. Callers receive the lease in the order of their calls.
-    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+    package func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         try await wait(for: .refresh, timeout: timeout)
         return InMemoryLease(lock: HeldLock(.refresh, of: self))
     }
@@ -79,7 +79,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     }
 
     /// Returns the changes of an entry.
-    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+    package func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in

@@ -55,10 +55,16 @@ extension Account {
 }
 
 extension AccountStore {
-    /// Returns a store in memory with `account`, or without an account.
-    public static func testing(
-        signedIn account: Account?, clock: ManualClock = ManualClock(),
-        storage: any ArchiveStorage = InMemoryArchiveStorage()
+    /// Returns a store in memory with `account`, or without an account. No other store has its archive.
+    public static func inMemory(
+        signedIn account: Account?, clock: ManualClock = ManualClock()
+    ) async throws -> AccountStore {
+        try await inMemory(signedIn: account, clock: clock, storage: InMemoryArchiveStorage())
+    }
+
+    /// Returns a store with `account`, or without an account, in a storage that other stores can use too.
+    package static func inMemory(
+        signedIn account: Account?, clock: ManualClock = ManualClock(), storage: any ArchiveStorage
     ) async throws -> AccountStore {
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
@@ -72,7 +78,7 @@ extension AccountStore {
     /// store.
     ///
     /// ```swift
-    /// try await AccountStore.withShared(.testing(signedIn: .fresh(at: clock.now))) {
+    /// try await AccountStore.withShared(.inMemory(signedIn: .fresh(at: clock.now))) {
     ///     #expect(greeting() == "Hello, alice")  // reads AccountStore.shared
     /// }
     /// ```

@@ -44,7 +44,7 @@ enum StandAlone: AccountApplication {
         Without --client-id, the tool uses the client ID \(clientID). Known services (such as GitHub or Google) \
         require a client ID, which you register with them. If the service also gave you a client secret, set \
         \(secretVariable) at sign-in. The secret is stored encrypted with the account, and sent only to that service. \
-        To replace it, sign in again. With --client-credentials or --workload, the secret is not stored.
+        To replace it, sign in again. With --client-credentials, the secret is not stored.
         """
 
     static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
@@ -105,11 +105,10 @@ enum StandAlone: AccountApplication {
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
                 hint: "add --issuer URL")
         }
-        let workload = try workload(words, of: service)
         return try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID, clientSecret: clientSecret(of: service, beside: workload),
-            workload: workload, grant: workloadGrant(of: service), scopes: service.scopes,
-            options: requestOptions(of: service), timeout: options.timeout, logger: options.logger)
+            issuer: issuer, clientID: service.clientID, workload: workload(words, of: service),
+            grant: workloadGrant(of: service), scopes: service.scopes, options: requestOptions(of: service),
+            timeout: options.timeout, logger: options.logger)
     }
 
     /// The option is one word, and an archive contains separate words.
@@ -129,12 +128,6 @@ enum StandAlone: AccountApplication {
             hint: "use \(WorkloadGrant.allCases.map(\.rawValue).joined(separator: ", "))")
     }
 
-    /// Returns the client secret if the client uses one beside an assertion. A client with the assertion of its platform
-    /// needs none, so a secret in the environment belongs to another client.
-    private static func clientSecret(of service: AccountService, beside workload: WorkloadSource) -> Secret? {
-        workload.hasUser && service.clientID != nil ? service.clientSecret : nil
-    }
-
     /// Without `--client-id`, the tool registers itself, because no API knows ``defaultClientID``.
     private static func authority(
         at url: String, with options: AuthorityOptions
@@ -148,9 +141,8 @@ enum StandAlone: AccountApplication {
             client.secret = Environment.value(secretVariable).map { Secret($0) }
         }
         if let words = service.workload {
-            let workload = try workload(words, of: service)
-            (client.registrations, client.secret) = (nil, clientSecret(of: service, beside: workload))
-            try client.identify(by: workload, grant: workloadGrant(of: service))
+            (client.registrations, client.secret) = (nil, nil)
+            try client.identify(by: workload(words, of: service), grant: workloadGrant(of: service))
         }
         #if Signatures
         client.key = clientKey(of: service)
@@ -174,19 +166,19 @@ enum StandAlone: AccountApplication {
 
     static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
-    static func storage(
-        at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
-    ) throws(AccountError) -> any ArchiveStorage {
-        try EtcdArchiveStorage(
-            location: EtcdLocation(location), credentials: .fromEnvironment(), container: container, session: session,
-            logger: logger)
+    static func store(
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        logger: Logger?
+    ) throws(AccountError) -> AccountStore {
+        try AccountStore(
+            at: EtcdLocation(location), credentials: .fromEnvironment(), container: container, session: session,
+            keySources: keySources, logger: logger)
     }
 
     static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName] {
-        try await EtcdArchiveStorage.sessions(
-            at: EtcdLocation(location), credentials: .fromEnvironment(), in: container, logger: logger)
+        try await container.sessions(at: EtcdLocation(location), credentials: .fromEnvironment(), logger: logger)
     }
 
     static func tokenURLs(of service: AccountService) -> [String] {

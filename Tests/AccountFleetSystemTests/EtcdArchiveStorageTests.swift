@@ -18,7 +18,7 @@ import Testing
         let cluster = try cluster()
         let container = try cluster.folder.container()
         func sessions(_ prefix: String = "sessions", of container: AppContainer) async throws -> [String] {
-            try await EtcdArchiveStorage.sessions(at: cluster.location(prefix), in: container).map(\.rawValue)
+            try await container.sessions(at: cluster.location(prefix)).map(\.rawValue)
         }
         #expect(try await sessions(of: container) == [])
         for name in ["work", "default", "home"] {

@@ -4,7 +4,7 @@ import Testing
 
 @Test func keepsTheSessionWhenTheServiceIsUnreachable() async throws {
     let clock = ManualClock()
-    let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+    let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
     let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
     #expect(await store.checkSession(with: service).account?.username == "alice")  // offline: kept
     #expect(await store.checkSession(with: service) == store.account.map { .verified($0) })  // refreshed

@@ -37,7 +37,7 @@ struct AccountPlaintextTests {
 
     private static var exchanged: MachineGrant {
         var grant = MachineGrant(workload: ["github-actions"])
-        (grant.assertionAudience, grant.hasSecret) = ("api://exchange", true)
+        grant.assertionAudience = "api://exchange"
         return grant
     }
 

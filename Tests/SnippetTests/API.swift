@@ -54,7 +54,7 @@ struct APITests {
     // snippet.api
     @Test func refreshesAnExpiredTokenAndRepeatsTheRequest() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let transport = ScriptedTransport([.expiredToken, .json(#"[{"title": "Milk"}]"#)])
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
@@ -68,7 +68,7 @@ struct APITests {
     // snippet.end
 
     private func client(_ responses: [ScriptedTransport.Response]) async throws -> AuthenticatedClient {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         return try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(),
             transport: ScriptedTransport(responses).send)
@@ -96,7 +96,7 @@ struct APITests {
 
     @Test func `Reuses a derived token for another API`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         // The call has a timeout of 10 s. Run it before the other tests, which may occupy the processors for longer.
         let calls = Task(priority: .high) {

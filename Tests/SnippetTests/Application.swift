@@ -64,7 +64,7 @@ enum Stores {
 
 struct ApplicationTests {
     @Test func `Opens the store of the tool's commands or of any other session`() async throws {
-        try await AccountStore.withShared(.testing(signedIn: nil)) {
+        try await AccountStore.withShared(.inMemory(signedIn: nil)) {
             let stores = try Stores.stores()
             #expect(stores.map(\.session.rawValue) == ["default", "work"])
             #expect(AccountStore.shared === stores[0])

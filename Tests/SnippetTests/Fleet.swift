@@ -7,10 +7,9 @@ import Testing
 enum Fleets {
     static func store(in container: AppContainer, key: any KeySource) throws -> AccountStore {
         // snippet.store
-        let storage = try EtcdArchiveStorage(
-            location: EtcdLocation("etcds://a.example:2379,b.example:2379,c.example:2379/notes"),
-            credentials: .fromEnvironment(), container: container)
-        let store = AccountStore(storage: storage, appIdentifier: container.identifier, keySources: [key])
+        let store = try AccountStore(
+            at: EtcdLocation("etcds://a.example:2379,b.example:2379,c.example:2379/notes"),
+            credentials: .fromEnvironment(), container: container, keySources: [key])
         // snippet.end
         return store
     }

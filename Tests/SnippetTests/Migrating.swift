@@ -57,7 +57,7 @@ struct MigratingTests {
         #"{"userID": "42", "accessToken": "secret-1", "refreshToken": "secret-2", "expiresAt": 4102444800}"#
 
     @Test func `Moves a login from a JSON file to the store`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         try await withFile(Self.login) {
             try await Migrations.move(from: path, to: store)
             #expect(!exists)
@@ -69,7 +69,7 @@ struct MigratingTests {
     }
 
     @Test func `Keeps the file of an earlier login if a user is signed in`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: .now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: .now))
         let before = store.account
         try await withFile(Self.login) {
             try await Migrations.move(from: path, to: store)
@@ -78,7 +78,7 @@ struct MigratingTests {
     }
 
     @Test func `Hides the token in the error for an unreadable login`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         try await withFile(#"{"userID": 42, "accessToken": "secret-1"}"#) {
             let error = await #expect(throws: AccountError.self) { try await Migrations.move(from: path, to: store) }
             #expect(error?.code == .invalidArgument)
@@ -88,7 +88,7 @@ struct MigratingTests {
     }
 
     @Test func `Signs in with a token that the app already has`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         let authority = ScriptedAuthority()
         try await Migrations.adopt(Secret("token-1"), store, authority)
         #expect(authority.requests == [.signIn])

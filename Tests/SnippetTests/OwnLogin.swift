@@ -86,7 +86,7 @@ struct OwnLoginTests {
     @Test func `Keeps a session of an app's own service until an explicit rejection`() async throws {
         let server = Server()
         let login = NotesLogin(ask: server.ask)
-        let store = try await AccountStore.testing(signedIn: nil, clock: ManualClock(.now))
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: ManualClock(.now))
         server.code.withLock { $0 = "wrong_password" }
         await expectAccountError(.signInRefused) {
             try await store.signIn(username: "alice", password: Secret("guess"), with: login)

@@ -70,7 +70,7 @@ enum Profiles {
 
 struct ProfileTests {
     @Test func `Saves and loads an app's own profile`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
         let profile = try #require(try Profiles.load(store))
         #expect(profile.plan == "pro")
@@ -79,7 +79,7 @@ struct ProfileTests {
     }
 
     @Test func `Decodes an app's profile after a sign-in without the app's fields`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let profile = try #require(try Profiles.load(store))
         #expect(profile.plan == nil)
         #expect(try Profiles.start(store) == Display(theme: "light", fontSize: 12))
@@ -88,7 +88,7 @@ struct ProfileTests {
     }
 
     @Test func `Overwrites a profile field with a service's claim of the same name`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
         let identity = Identity(id: "248289761001", profile: ["plan": "free"])
         _ = await store.checkSession(with: ScriptedAuthority(verify: [.identity(identity)]))
@@ -121,7 +121,7 @@ struct ProfileTests {
     }
 
     @Test func `Sets single profile fields, and sends the fields to the service`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.fields(store)
         #expect(store.account?.profile["pins"] == [3, 14, 15])
         let authority = ScriptedAuthority()

@@ -76,7 +76,7 @@ enum Sessions {
 
 struct SessionsTests {
     @Test func `Distinguishes the four session states`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         #expect(await Sessions.greet(store, ScriptedAuthority()) == "Run `notes account login` (neverSignedIn)")
         try await store.signIn { .fresh(at: ManualClock().now) }
         #expect(await Sessions.greet(store, ScriptedAuthority()) == "Hello alice")
@@ -84,13 +84,13 @@ struct SessionsTests {
         #expect(await Sessions.greet(store, offline).hasPrefix("Hello alice, working offline (offline"))
         let storage = FaultyArchiveStorage()
         storage.inject(.fails(AccountError(.inaccessible, "the disk is gone")), of: .read)
-        let unreadable = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let unreadable = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         #expect(await Sessions.greet(unreadable, ScriptedAuthority()) == "the disk is gone")
     }
 
     @Test func `Verifies the account again only after the maximum age`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let service = ScriptedAuthority(clock: clock)
         for _ in 1...2 { #expect(await Sessions.checkSometimes(store, service).account?.username == "alice") }
         #expect(service.requests == [.verify])
@@ -101,19 +101,19 @@ struct SessionsTests {
 
     @Test func `Returns an access token for a request`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         #expect(try await Sessions.token(store, ScriptedAuthority(clock: clock)) == "Bearer access-2".utf8.count)
     }
 
     @Test func `Observes the changes that another store makes`() async throws {
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         async let wasHeard: Bool = {
             var events: [AccountEvent] = []
             await Sessions.follow(store) { events.append($0) }
             return !events.isEmpty
         }()
-        let other = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
         while store.account == nil { await Task.yield() }
         try await other.signOut()
         #expect(await wasHeard)

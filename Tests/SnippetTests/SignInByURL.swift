@@ -47,7 +47,7 @@ struct SignInByURLTests {
     }
 
     @Test func `An API that requires more scopes names them`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let challenge = #"Bearer error="insufficient_scope", scope="notes:read""#
         let head = HTTPResponse(status: .forbidden, headerFields: [.wwwAuthenticate: challenge])
         let transport = ScriptedTransport([.response(head, Data())])

@@ -68,7 +68,7 @@ struct SignInsTests {
     }
 
     @Test func `Signs in with a password and signs out`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         let service = ScriptedAuthority()
         try await SignIns.withPassword(store, service, "alice", Secret("correct horse battery staple"))
         #expect(store.account?.username == "alice")
@@ -77,7 +77,7 @@ struct SignInsTests {
     }
 
     @Test func `Describes a refused token and stores no account`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         let service = ScriptedAuthority(signIn: [.refuse(.signInRefused("unknown token")), .accept])
         #expect(await SignIns.failure(store, service, Secret("token")).contains("unknown token"))
         #expect(store.account == nil)
@@ -85,7 +85,7 @@ struct SignInsTests {
     }
 
     @Test func `Fails the sign-in if the service is unreachable`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         await expectAccountError(.serviceUnavailable) { try await SignIns.withBrowser(store, Unreachable()) }
         await expectAccountError(.serviceUnavailable) { try await SignIns.onDevice(store, Unreachable()) }
     }

@@ -7,7 +7,7 @@ import Testing
 struct TestingExamples {
     @Test func refreshesAnExpiredToken() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let service = ScriptedAuthority(clock: clock)
         clock.advance(by: .seconds(3601))
         #expect(try await store.accessToken(with: service) == Secret("access-2"))
@@ -17,7 +17,7 @@ struct TestingExamples {
     // snippet.check
     @Test func staysSignedInWithoutNetwork() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
         guard case .unverified(let account, let why) = await store.checkSession(with: service) else {
             Issue.record("not offline")
@@ -29,7 +29,7 @@ struct TestingExamples {
 
     @Test func refreshesAnExpiredTokenAtStartUp() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         let service = ScriptedAuthority(clock: clock)
         guard case .verified(let account) = await store.checkSession(with: service) else {
             Issue.record("not verified")
@@ -41,7 +41,7 @@ struct TestingExamples {
 
     @Test func signsOutWhenTheServiceEndsTheSession() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         let service = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
         guard case .signedOut(let why) = await store.checkSession(with: service) else {
             Issue.record("still signed in")
@@ -53,7 +53,7 @@ struct TestingExamples {
 
     // snippet.verify
     @Test func staysSignedInWithAValidToken() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let service = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable))])
         #expect(await store.checkSession(with: service).account?.username == "alice")
         #expect(service.requests == [.verify])
@@ -63,7 +63,7 @@ struct TestingExamples {
     // snippet.pause
     @Test func triesAgainAfterAPause() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable)), .accept], clock: clock)
         await expectAccountError(.serviceUnavailable) { try await store.accessToken(with: service) }
         await expectAccountError(.serviceUnavailable) { try await store.accessToken(with: service) }
@@ -74,28 +74,14 @@ struct TestingExamples {
     // snippet.end
 
     @Test func endsTheSessionWhenAnOwnAuthorityRejectsIt() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let service = ScriptedAuthority(verify: [.refuse(.rejected("revoked"))])
         #expect(await store.checkSession(with: service).account == nil)
     }
 
-    // snippet.disk
-    @Test func keepsTheSessionWhenTheDiskIsFull() async throws {
-        let storage = FaultyArchiveStorage()
-        let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
-        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .reserve)
-        clock.advance(by: .seconds(3601))
-        let service = ScriptedAuthority(clock: clock)
-        await expectAccountError(.inaccessible) { try await store.accessToken(with: service) }
-        #expect(service.requests.isEmpty)  // no refresh token was spent whose successor cannot be stored
-        #expect(await store.load().account?.username == "alice")
-    }
-    // snippet.end
-
     // snippet.slow
     @Test func continuesWhenTheServiceIsSlow() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let service = ScriptedAuthority(verify: [.hang])
         let state = await store.checkSession(with: service, timeout: .milliseconds(50))
         #expect(state.account?.username == "alice")
@@ -115,17 +101,10 @@ struct TestingExamples {
     // snippet.shared
     @Test func greetsTheSharedAccount() async throws {
         func greeting() -> String { "Hello, \(AccountStore.shared?.account?.username ?? "stranger")" }
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         await AccountStore.withShared(store) {
             #expect(greeting() == "Hello, alice")
         }
-    }
-    // snippet.end
-
-    // snippet.storage
-    @Test func conformsToTheStorageRequirements() async throws {
-        let storage = InMemoryArchiveStorage()
-        try await ArchiveStorageConformance { storage }.run()
     }
     // snippet.end
 }

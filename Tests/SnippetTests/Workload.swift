@@ -17,7 +17,7 @@ enum Workload {
 
 struct WorkloadTests {
     @Test func `A job without an assertion is not signed in`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         let endpoints = "http://127.0.0.1:1"
         await #expect(throws: (any Error).self) {
             try await Workload.token(store, endpoints, .environment("ACCOUNTKIT_NO_SUCH_VARIABLE"))

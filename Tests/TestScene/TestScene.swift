@@ -13,7 +13,7 @@ package final class TestScene: Sendable {
         root = FileManager.default.temporaryDirectory.path + "/scene-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: root, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
     }
 
     deinit { try? FileManager.default.removeItem(atPath: root) }

@@ -20,7 +20,6 @@ mapfile -t pages < <(Scripts/manual.py --list)
 expected=$(sort -k 2 <<END
 755 opt/tools/bin/account
 777 opt/tools/bin/docker-credential-account
-644 opt/tools/lib/systemd/user/account-keep@.service
 644 opt/tools/share/bash-completion/completions/account
 644 opt/tools/share/fish/vendor_completions.d/account.fish
 644 opt/tools/share/zsh/site-functions/_account
@@ -105,22 +104,11 @@ check_manual() {
 }
 check_manual account-exec "account exec" --env --min-validity "account-keep(1)" "env(1)"
 check_manual account-git-credential "account git-credential" credential.helper "gitcredentials(7)"
-check_manual account-keep "account keep" --file --id-token --exec --once "account-exec(1)" "systemd.service(5)"
+check_manual account-keep "account keep" --file --id-token --once "account-exec(1)" "systemd.service(5)"
 check_manual account-key "account key status" "account key add" "account key remove" "account key rotate"
 check_manual account-kube-credential "account kube-credential" --api-version --id-token "account(1)" "kubectl(1)"
 check_manual account-login "account login" --issuer --with-token "account(1)"
 check_manual docker-credential-account docker-credential-account "get, store, erase" "account(1)" "skopeo(1)"
-
-# The systemd unit, with the command at the path that the unit names.
-unit=$root$prefix/lib/systemd/user/account-keep@.service
-grep -qx "ExecStart=$prefix/bin/account keep --session %i" "$unit" || fail "the unit starts something else: $(grep ExecStart "$unit")"
-mkdir "$root/unit"
-sed "s|^ExecStart=|&$root|" "$unit" >"$root/unit/account-keep@.service"
-# Don't check the manual page, which is not in a folder that man(1) searches.
-said=$(XDG_RUNTIME_DIR=$root/unit systemd-analyze verify --user --man=no "$root/unit/account-keep@work.service" 2>&1) ||
-    fail "systemd rejects the unit: $said"
-[[ -z $said ]] || fail "systemd warns about the unit: $said"
-rm -rf "$root/unit"
 
 make --no-print-directory uninstall KIND="$kind" DESTDIR="$root" PREFIX="$prefix"
 [[ -z $(files) ]] || fail "uninstalling leaves $(files)"

@@ -24,7 +24,6 @@ for file in bash-completion/completions/account zsh/vendor-completions/_account 
     # A system may exclude documentation (dpkg.cfg(5), path-exclude).
     [ -s "/usr/share/$file" ] || dpkg --contents "$package" | grep -q "/usr/share/$file" || fail "there is no $file"
 done
-[ -s /usr/lib/systemd/user/account-keep@.service ] || fail "there is no unit"
 
 dpkg --purge accountkit
 files >/tmp/after

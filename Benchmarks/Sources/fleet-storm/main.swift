@@ -21,8 +21,8 @@ let (task, location, root, issuer) = (arguments[1], try EtcdLocation(arguments[2
 /// A simulated machine.
 func makeStore(_ name: String) throws -> AccountStore {
     let container = try AppContainer(root: "\(root)/\(name)", identifier: "storm")
-    return AccountStore(
-        storage: try EtcdArchiveStorage(location: location, container: container), appIdentifier: "storm",
+    return try AccountStore(
+        at: location, container: container,
         keySources: [EnvironmentKey(variable: "ACCOUNT_KEY", credential: "account.key")])
 }
 

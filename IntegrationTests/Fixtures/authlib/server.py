@@ -19,8 +19,8 @@ endpoints (../door.py), with client_id, redirect_uri, and for a client with a se
 client with a key has public_key, a PEM file, instead.
 
 The server accepts the assertions of ../workload/platform.py with the key "platform-key-of-the-tests": as client assertions of a client
-whose method is "workload" and whose ID is the subject, as grants (RFC 7523), as subject tokens (RFC 8693, which Authlib
-leaves to its users), and as identity assertions (draft-ietf-oauth-identity-assertion-authz-grant).
+whose method is "workload" and whose ID is the subject, as grants (RFC 7523), and as subject tokens (RFC 8693, which Authlib
+leaves to its users).
 """
 
 import argparse
@@ -30,10 +30,8 @@ from pathlib import Path
 
 from authlib.integrations.flask_oauth2 import AuthorizationServer, ResourceProtector
 from authlib.oauth2 import OAuth2Error, rfc6749, rfc6750, rfc7009, rfc7523, rfc7636, rfc7662, rfc8628, rfc9207
-from authlib.oauth2.drafts import id_jag
 from authlib.oidc import core as oidc
 from flask import Flask, jsonify, request
-from joserfc import jws
 from joserfc.jwk import OctKey, RSAKey, import_key
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -251,15 +249,12 @@ def make_server(app, store, issuer):
     class ClientCredentialsGrant(rfc6749.ClientCredentialsGrant):
         TOKEN_ENDPOINT_AUTH_METHODS = CLIENT_METHODS
 
-    def is_new(claims, jti):
-        return store.note((claims["iss"], jti))
-
     class ClientAssertion(rfc7523.JWTBearerClientAssertion):
         def get_audiences(self):
             return [issuer]
 
         def validate_jti(self, claims, jti):
-            return is_new(claims, jti)
+            return store.note((claims["iss"], jti))
 
         def resolve_client_public_key(self, client):
             return import_key(client.public_key) if client.public_key else PLATFORM_KEY
@@ -268,17 +263,7 @@ def make_server(app, store, issuer):
             # The platform is the issuer of its assertions, and Authlib expects the client.
             super().verify_claims({**claims, "iss": claims["sub"]} if claims.get("iss") == PLATFORM else claims)
 
-    def is_identity_assertion(request):
-        try:
-            return jws.extract_compact(request.form["assertion"].encode()).headers().get("typ") == "oauth-id-jag+jwt"
-        except (KeyError, ValueError):
-            return False
-
     class AssertionGrant(rfc7523.JWTBearerGrant):
-        @classmethod
-        def check_token_endpoint(cls, request):
-            return super().check_token_endpoint(request) and not is_identity_assertion(request)
-
         def get_audiences(self):
             return [issuer]
 
@@ -292,28 +277,6 @@ def make_server(app, store, issuer):
             return USER
 
         def has_granted_permission(self, client, user):
-            return True
-
-    class IdentityAssertionGrant(id_jag.IDJAGGrant):
-        TOKEN_ENDPOINT_AUTH_METHODS = ["client_secret_basic", "client_secret_post"]
-
-        @classmethod
-        def check_token_endpoint(cls, request):
-            return super().check_token_endpoint(request) and is_identity_assertion(request)
-
-        def get_audiences(self):
-            return [issuer]
-
-        def resolve_issuer_key(self, issuer, headers):
-            return PLATFORM_KEY
-
-        def authenticate_user(self, subject):
-            return USER if subject == "alice" else None
-
-        def check_jti(self, claims, jti):
-            return is_new(claims, jti)
-
-        def check_id_jag_permission(self, client, user, scopes):
             return True
 
     class TokenExchangeGrant(AssertionGrant):
@@ -409,7 +372,7 @@ def make_server(app, store, issuer):
     server.register_grant(AuthorizationCodeGrant, [OpenIDCode(), rfc7636.CodeChallenge(required=True)])
     for grant in (PasswordGrant, ClientCredentialsGrant, RefreshTokenGrant, DeviceCodeGrant):
         server.register_grant(grant)
-    for grant in (AssertionGrant, IdentityAssertionGrant, TokenExchangeGrant):
+    for grant in (AssertionGrant, TokenExchangeGrant):
         server.register_grant(grant)
     server.register_client_auth_method(ASSERTION, ClientAssertion())
     protector = ResourceProtector()

@@ -33,27 +33,6 @@ struct WorkloadPlatform: Sendable {
         return outcome.output.trimmingCharacters(in: .newlines)
     }
 
-    /// The client ID at the identity provider.
-    static let identityClient = "idp-client"
-
-    /// Returns an ID token of the identity provider.
-    static func idToken(of user: String) async throws -> String {
-        try await WorkloadPlatform(audience: identityClient).assertion(subject: user)
-    }
-
-    /// Starts an identity provider that issues assertions for `audience`, and passes its issuer to the test.
-    ///
-    /// - Parameters:
-    ///   - client: The client ID in the assertions.
-    ///   - isUnverified: Whether the provider accepts ID tokens that another server issued to `account-cli`.
-    func runIdentityProvider<Result: Sendable>(
-        client: String = "account-cli", isUnverified: Bool = false, _ test: (String) async throws -> Result
-    ) async throws -> Result {
-        var words = Self.program + ["provide"] + Self.options + ["--audience", audience, "--client", client]
-        if isUnverified { words.append("--unverified") }
-        return try await ServerProcess.run(Command(words: words), test)
-    }
-
     /// Starts a service like that of GitHub Actions, and returns the command with the variables of a job.
     static func runGitHub<Result: Sendable>(
         for tool: Tool, _ test: (Tool) async throws -> Result

@@ -120,44 +120,4 @@ struct DoctorProgramsTests {
             #expect(signedOut.report.notes.first?.contains("no user is signed in to session work") == true)
         }
     }
-
-    @Test func `doctor finds the systemd units that keep tokens and shows their state`() async throws {
-        try await SignedInUser.run { user in
-            let empty = try bin(user.container)
-            let units = try home(user) + "/.config/systemd/user"
-            try write("[Service]\n", to: units + "/account-keep@.service")
-            let installed = try await examine(user, path: empty)
-            #expect(installed.problems == [])
-            #expect(installed.report.notes.count == 1, "\(installed.outcome)")
-            #expect(
-                installed.report.notes.first?.contains("`systemctl --user enable --now account-keep@default.service`")
-                    == true)
-
-            let wants = units + "/default.target.wants"
-            try FileManager.default.createDirectory(atPath: wants, withIntermediateDirectories: true)
-            try FileManager.default.createSymbolicLink(
-                atPath: wants + "/account-keep@default.service", withDestinationPath: units + "/account-keep@.service")
-            let enabled = try await examine(user, path: empty)
-            #expect(enabled.problems == [])
-            #expect(
-                enabled.report.notes == [
-                    "systemd runs account-keep@default.service, which keeps the token of session default in a file"
-                ])
-
-            for (state, isWell, text) in [
-                ("inactive", true, "`systemctl --user start"),
-                ("failed", false, "`journalctl --user --unit account-keep@default.service`"),
-            ] {
-                let path = try bin(user.container, ["systemctl": "echo \(state)"])
-                let found = try await examine(user, path: path + ":/bin:/usr/bin")
-                #expect(found.report.isWell == isWell, "\(found.outcome)")
-                #expect((found.problems + found.report.notes).contains { $0.contains(text) }, "\(found.outcome)")
-            }
-
-            try FileManager.default.removeItem(atPath: units + "/account-keep@.service")
-            let gone = try await examine(user, path: empty)
-            #expect(gone.problems.count == 1, "\(gone.outcome)")
-            #expect(gone.problems.first?.contains("`systemctl --user disable account-keep@default.service`") == true)
-        }
-    }
 }

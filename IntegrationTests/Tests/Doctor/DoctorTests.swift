@@ -65,10 +65,6 @@ struct DoctorTests {
                 #expect(after.report.notes.contains { $0.contains(".plist.unreadable") } == isMoved)
                 #expect(try await user.account("whoami", "--offline").output == "alice\n")
             }
-            let key = try #require(try user.container.entry(user.container.key)).bytes
-            try user.container.write(key, to: user.container.key + ".next")
-            try await expectRepair(of: "replacement of its key", isMoved: false)
-
             try await user.signIn(session: "work")
             #expect(try await user.account("switch", "work").exitCode == 0)
             try FileManager.default.removeItem(atPath: documents + "Sessions/work")

@@ -144,32 +144,6 @@ struct ConformanceTests {
         }
     }
 
-    @Test func `auth/enterprise-managed-authorization`() async throws {
-        let options = WorkloadPlatform.serverOptions + ["--client-secret", "s3cret"]
-        try await APIUser.run(options, registration: "off") { user in
-            try await WorkloadPlatform(audience: user.server.issuer).runIdentityProvider { provider in
-                let account = user.account.with("ACCOUNT_CLIENT_SECRET", "s3cret")
-                    .with("ID_TOKEN", try await WorkloadPlatform.idToken(of: "alice"))
-                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) env ID_TOKEN"
-                let login = try await account(
-                    "login", user.api, "--issuer", user.server.issuer, "--workload", source, "--client-id",
-                    "account-cli")
-                try #require(login.exitCode == 0, "\(login)")
-                #expect(login.errors.contains("Signed in as alice at "), "\(login)")
-                #expect(try await user.call() == 200)
-                let refresh = try await account("refresh")
-                #expect(refresh.exitCode == 0, "\(refresh)")
-            }
-            let requests = try await user.server.log().requests.filter { $0.path == "/oauth/token" }
-            #expect(requests.count == 2)
-            for request in requests {
-                #expect(request.grantType == "urn:ietf:params:oauth:grant-type:jwt-bearer", "\(request)")
-                #expect(request.secret == "client_secret_basic" && request.status == 200, "\(request)")
-                #expect(request.resource == user.api && request.clientID == "account-cli", "\(request)")
-            }
-        }
-    }
-
     // MARK: Scopes
 
     @Test func `auth/scope-from-www-authenticate`() async throws {

@@ -26,15 +26,12 @@ struct WorkloadLoginTests {
         }
     }
 
-    private func run(clientSecret: String? = nil, _ test: (Job) async throws -> Void) async throws {
+    private func run(_ test: (Job) async throws -> Void) async throws {
         try await Container.run { container in
-            let options = WorkloadPlatform.serverOptions + (clientSecret.map { ["--client-secret", $0] } ?? [])
-            try await ExampleServer.run(options) { server in
+            try await ExampleServer.run(WorkloadPlatform.serverOptions) { server in
                 try await test(
                     Job(
-                        server: server,
-                        account: Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", clientSecret),
-                        container: container,
+                        server: server, account: Tool.account(in: container), container: container,
                         platform: WorkloadPlatform(audience: server.issuer)))
             }
         }
@@ -89,9 +86,8 @@ struct WorkloadLoginTests {
     @Test(arguments: [
         (["--workload", "kubernetes"], "'file PATH'"),
         (["--workload", "github-actions", "--workload-grant", "password"], "--workload"),
-        (["--workload", "id-jag https://idp.example.com a env T", "--workload-grant", "token-exchange"], "jwt-bearer"),
     ])
-    func `Refuses an unknown source and a grant that does not fit`(options: [String], text: String) async throws {
+    func `Refuses an unknown source and an unknown grant`(options: [String], text: String) async throws {
         try await Container.run { container in
             let login = try await Tool.account(in: container).run(
                 ["login", "--issuer", "https://auth.example.com"] + options)
@@ -104,7 +100,7 @@ struct WorkloadLoginTests {
         try await Container.run { container in
             let started = container.path("started")
             let program = "command touch \(started)"
-            for source in [program, " id-jag https://idp.example.com client \(program)"] {
+            for source in [program, " " + program] {
                 let login = try await Tool.account(in: container)(
                     "login", "--workload", source, "--issuer", "https://auth.example.com", "--store",
                     "etcd://127.0.0.1:1/accounts")
@@ -112,80 +108,6 @@ struct WorkloadLoginTests {
                 #expect(login.errors.contains("shared store cannot get its assertions from a program"), "\(login)")
                 #expect(!container.exists(started))
             }
-        }
-    }
-
-    // MARK: Users of an identity provider
-
-    @Test func `Renews the session of a user, and only with the ID tokens of this user`() async throws {
-        try await run(clientSecret: "s3cret") { job in
-            try await job.platform.runIdentityProvider { provider in
-                let path = job.container.path("id-token")
-                func write(_ token: String) throws { try Data(token.utf8).write(to: URL(filePath: path)) }
-                func expectKept(_ exitCode: Int32, _ text: String) async throws {
-                    let refresh = try await account("refresh")
-                    #expect(refresh.exitCode == exitCode && refresh.errors.contains(text), "\(refresh)")
-                    #expect(try await account("token").exitCode == 0)
-                }
-                let account = job.account
-                let idToken = try await WorkloadPlatform.idToken(of: "alice")
-                try write(idToken)
-                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) file \(path)"
-                let options = ["--client-id", "account-cli", "--resource", "https://api.example.com/"]
-                let login = try await job.logIn(source, options, with: account)
-                #expect(login.exitCode == 0, "\(login)")
-                #expect(try await account("whoami").output == "alice\n")
-                // `login` repeats the sign-in.
-                #expect(try await account("login").exitCode == 0)
-                let requests = try await job.tokenRequests()
-                #expect(requests.map(\.secret) == ["client_secret_basic", "client_secret_basic"])
-
-                try write(try await WorkloadPlatform.idToken(of: "bob"))
-                try await expectKept(78, "the assertion is for bob")
-                try write("an.expired.token")
-                try await expectKept(78, "issued no assertion")
-                try write(idToken)
-                // Without the secret, the service refuses the client.
-                let refused = try await account.with("ACCOUNT_CLIENT_SECRET", nil)("refresh")
-                #expect(refused.exitCode == 78 && refused.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(refused)")
-                #expect(try await account("refresh").exitCode == 0)
-                for (file, entry) in try job.container.files() where !file.hasSuffix("id-token") {
-                    #expect(!String(decoding: entry.bytes, as: UTF8.self).contains(idToken), "\(file)")
-                }
-                #expect(try await account("logout").exitCode == 0)
-            }
-        }
-    }
-
-    @Test func `Gets the ID token from another session`() async throws {
-        try await run(clientSecret: "s3cret") { job in
-            let user = try await job.account.logInOnDevice(
-                at: job.server, ["--issuer", job.server.issuer, "--session", "idp"])
-            try #require(user.exitCode == 0, "\(user)")
-            // The program of the workload opens the other session as this command does.
-            let account = job.account.with("ACCOUNT_KEY", KeyTests.key)
-            for words in [["key", "add", "environment"], ["key", "remove", "file"]] {
-                let outcome = try await account.run(words + ["--session", "idp"])
-                try #require(outcome.exitCode == 0, "\(outcome)")
-            }
-            try await job.platform.runIdentityProvider(isUnverified: true) { provider in
-                let command = try BuiltProducts.path(of: "account") + " token --id-token --session idp"
-                let options = ["--client-id", "account-cli", "--resource", "https://api.example.com/"]
-                let login = try await job.logIn(
-                    "id-jag \(provider) account-cli command \(command)", options, with: account)
-                #expect(login.exitCode == 0, "\(login)")
-                let name = try await account("whoami").output
-                #expect(try await account("whoami", "--session", "idp", "--json").output.contains(name.dropLast()))
-                let refresh = try await account("refresh")
-                #expect(refresh.exitCode == 0, "\(refresh)")
-                #expect(try await account("logout", "--session", "idp").exitCode == 0)
-                let signedOut = try await account("refresh")
-                #expect(signedOut.exitCode == 78, "\(signedOut)")
-                #expect(signedOut.errors.contains("`account login --session idp`"), "\(signedOut)")
-                #expect(try await account("token").exitCode == 0)
-            }
-            let grants = try await job.tokenRequests().compactMap(\.grantType)
-            #expect(grants.suffix(2) == [Self.jwtBearer, Self.jwtBearer])
         }
     }
 

@@ -96,21 +96,16 @@ struct ChildEnvironmentTests: KeyScenes {
 
     @Test func `Programs that setup and doctor run get no secrets`() async throws {
         try await Container.run { container in
-            let scripts = [
-                "git": "", "kubectl": "if [ \"$2\" = view ]; then echo '{}'; fi", "systemctl": "echo active",
-            ]
+            let scripts = ["git": "", "kubectl": "if [ \"$2\" = view ]; then echo '{}'; fi"]
             let given = try tool(.account(in: container), in: container, scripts, isGivenToken: true)
             for program in ["git", "kubectl"] {
                 let setup = try await given("setup", program)
                 #expect(setup.exitCode == 0, "\(setup)")
                 try expectSecrets([], of: program, in: container)
             }
-            let wants = container.path("user/.config/systemd/user/default.target.wants")
-            try FileManager.default.createDirectory(atPath: wants, withIntermediateDirectories: true)
-            try container.write([], to: wants + "/account-keep@default.service")
             let account = try tool(.account(in: container), in: container, scripts)
             _ = try await account("doctor", "--programs")
-            for program in ["git", "systemctl"] { try expectSecrets([], of: program, in: container) }
+            try expectSecrets([], of: "git", in: container)
         }
     }
 
@@ -136,15 +131,12 @@ struct ChildEnvironmentTests: KeyScenes {
         }
     }
 
-    @Test func `The program of exec and the hook of keep get no secrets`() async throws {
+    @Test func `The program of exec gets no secrets`() async throws {
         try await SignedInUser.run { user in
-            let account = try tool(user.account, in: user.container, ["program": "", "hook": ""])
+            let account = try tool(user.account, in: user.container, ["program": ""])
             let exec = try await account("exec", "program")
             #expect(exec.exitCode == 0, "\(exec)")
             try expectSecrets([], of: "program", in: user.container)
-            let keep = try await account("keep", "--once", "--file", user.container.path("token"), "--exec", "hook")
-            #expect(keep.exitCode == 0, "\(keep)")
-            try expectSecrets([], of: "hook", in: user.container)
         }
     }
 }

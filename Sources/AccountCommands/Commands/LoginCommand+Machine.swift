@@ -16,9 +16,7 @@ extension LoginCommand {
     func validateMachine() throws {
         guard machine.isGiven else { return }
         let option = machine.clientCredentials ? "--client-credentials" : "--workload"
-        // Among workloads, only the client of an identity assertion has a secret.
-        let lacksSecret = machine.workload.map { !$0.hasPrefix(MachineGrant.identityAssertion + " ") } ?? false
-        let others = [("--client-auth", request.clientAuth != nil && lacksSecret)] + userOptions
+        let others = [("--client-auth", request.clientAuth != nil && machine.workload != nil)] + userOptions
         if let other = others.first(where: \.isGiven) {
             throw ValidationError("\(option) cannot be combined with \(other.name)")
         }
@@ -74,8 +72,6 @@ extension LoginCommand {
                     (service.workload, service.workloadGrant) = ([workload], machine.workloadGrant)
                     service.clientAssertionAudience = machine.clientAssertionAudience
                 }
-                // Only a client that uses assertions of an identity provider sends the secret.
-                service.clientSecret = Environment.value(App.clientSecretVariable).map { Secret($0) }
                 return service
             }
             service.workload = nil

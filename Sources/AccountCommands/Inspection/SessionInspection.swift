@@ -39,13 +39,6 @@ struct SessionInspection<App: AccountApplication> {
     private func findings(of session: SessionName) async throws -> [Finding] {
         let store = try context.archive(of: session)
         var findings: [Finding] = []
-        if try await store.hasUnfinishedReplacement() {
-            findings.append(
-                Finding(
-                    problem: "session \(session): the replacement of its key did not finish",
-                    advice: ": `\(context.tool) doctor --fix` finishes it",
-                    repair: { try await store.finishReplacement() }))
-        }
         findings += await stateFindings(of: session, in: store)
         findings += await leftovers(of: session, in: store)
         let folder = context.container.directory(of: session)

@@ -46,7 +46,7 @@ extension CommandContext {
             }
             return error
         }
-        guard machine.needsSecret, !error.description.contains(MachineGrant.noAssertion) else { return error }
+        guard machine.needsSecret else { return error }
         if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
                 "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
@@ -115,10 +115,7 @@ extension CommandContext {
     ///
     /// - Parameter workload: The words in the settings, or the value of the option as one word.
     func checkProgram(of workload: [String]?) throws(AccountError) {
-        guard location != nil, let workload else { return }
-        let words = workload.count == 1 ? workload[0].split(separator: " ").map { String($0) } : workload
-        let source = words.first == MachineGrant.identityAssertion ? words.dropFirst(3) : words[...]
-        guard source.first == "command" else { return }
+        guard location != nil, workload?.first?.split(separator: " ").first == "command" else { return }
         throw AccountError(
             .misconfigured, "a session in a shared store cannot get its assertions from a program",
             hint: "use --workload 'file PATH' or 'env NAME', or sign in on each machine with --store file:")

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// Optional programs on the machine, which get no secrets of this process. Only hooks of the user run through a shell.
+/// Optional programs on the machine, which get no secrets of this process and run without a shell.
 package enum ExternalProgram {
     /// Returns the environment of a program: that of this process without its secrets.
     ///
@@ -49,22 +49,6 @@ package enum ExternalProgram {
         }
         guard let result, result.terminationStatus.isSuccess else { return nil }
         return result.standardOutput
-    }
-
-    /// Runs a shell command line, whose output goes to standard error.
-    ///
-    /// - Parameters:
-    ///   - values: Variables to set.
-    ///   - hidden: More variables that the command must not get, in addition to the secrets of this process.
-    /// - Returns: `nil` if the command succeeded, otherwise how it ended.
-    /// - Throws: An error if there is no shell.
-    package static func runShell(
-        _ command: String, setting values: [String: String], hiding hidden: [String]
-    ) async throws -> String? {
-        let result = try await run(
-            .name("sh"), arguments: ["-c", command], environment: environment(setting: values, hiding: hidden),
-            input: .none, output: .currentStandardError, error: .currentStandardError)
-        return result.terminationStatus.isSuccess ? nil : "\(result.terminationStatus)"
     }
 
     /// The programs that may open the browser of the user; see ``BrowserProgram``.
@@ -122,12 +106,12 @@ package enum ExternalProgram {
     ///
     /// A thread runs the programs, because a task would wait for each program, and Subprocess never continues a task
     /// whose program it has not started when this process ends.
-    package static func launch(firstOf commands: [Launch], hiding hidden: [String] = []) {
+    package static func launch(firstOf commands: [Launch]) {
         // Without a thread, nothing is launched.
         _ = DedicatedThread.start {
             for command in commands {
                 // `env` replaces itself with the program, and accepts a path or a name.
-                if ChildProcess.succeeds(["env"] + command.words, input: command.input, hiding: hidden) { return }
+                if ChildProcess.succeeds(["env"] + command.words, input: command.input) { return }
             }
         }
     }

@@ -43,12 +43,9 @@ package struct KeptToken: Sendable, Equatable {
                 isRenewable: isRenewable)
         case .id:
             guard let token = credentials.idToken else {
-                if let machine = credentials.machine {
+                guard credentials.machine == nil else {
                     throw AccountError(
-                        .misconfigured,
-                        machine.hasUser
-                            ? "this session has no ID token: the identity provider issued only an assertion"
-                            : "the session of a client has no ID token, because it has no user")
+                        .misconfigured, "the session of a client has no ID token, because it has no user")
                 }
                 throw AccountError(
                     .misconfigured,

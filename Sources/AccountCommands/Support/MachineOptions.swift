@@ -45,8 +45,7 @@ struct MachineOptions<App: AccountApplication>: ParsableArguments {
         help: ArgumentHelp(
             """
             Sign in with the identity that the platform gives this program, without a user: github-actions, gitlab, \
-            'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion. With 'id-jag \
-            ISSUER CLIENT-ID SOURCE', the source contains an ID token, for which the identity provider issues the assertion.
+            'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion.
             """, valueName: "source", visibility: App.acceptsIssuer ? .default : .hidden))
     var workload: String?
 

@@ -98,7 +98,6 @@ public struct MachineAuthority: Sendable {
     /// - Parameters:
     ///   - issuer: The issuer identifier, which is also the audience of the assertions; see ``OAuthAuthority``.
     ///   - clientID: The client ID at the service. If `nil`, the id of the account is the `sub` of the assertion.
-    ///   - clientSecret: The client secret, if the client authenticates with a secret beside the assertion.
     ///   - workload: The source of the assertions.
     ///   - grant: The grant of a sign-in. If `nil`, it is the first one that the metadata of the service lists.
     ///   - scopes: The scopes to request at the sign-in, and for each later token of that session. If the list is empty,
@@ -111,17 +110,15 @@ public struct MachineAuthority: Sendable {
     ///   - logger: Logs one line per request at debug level: method, host, path and status only.
     /// - Throws: `invalidArgument` if an argument is not valid. The message contains advice.
     public init(
-        issuer: String, clientID: String? = nil, clientSecret: Secret? = nil, workload: WorkloadSource,
-        grant: WorkloadGrant? = nil, scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
-        endpoints: OAuthEndpoints? = nil,
+        issuer: String, clientID: String? = nil, workload: WorkloadSource, grant: WorkloadGrant? = nil,
+        scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
         timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
         clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
         self.clientID = clientID
         oauth = try OAuthAuthority(
-            issuer: issuer, clientID: clientID, clientSecret: clientSecret, workload: workload, grant: grant,
-            scopes: scopes, options: options, endpoints: endpoints, timeout: timeout,
-            tokenRequestTimeout: tokenRequestTimeout, clock: clock,
+            issuer: issuer, clientID: clientID, workload: workload, grant: grant, scopes: scopes, options: options,
+            endpoints: endpoints, timeout: timeout, tokenRequestTimeout: tokenRequestTimeout, clock: clock,
             logger: logger)
     }
 
@@ -149,7 +146,6 @@ extension MachineAuthority: AccountAuthority {
     /// Returns whether the account belongs to this client at this service.
     public func isAuthority(of account: Account) -> Bool {
         guard oauth.isAuthority(of: account), let machine = account.credentials.machine else { return false }
-        if machine.hasUser { return account.credentials.clientID == clientID }
         return clientID.map { account.id == $0 } ?? (machine.workload != nil && account.credentials.clientID == nil)
     }
 

@@ -181,9 +181,7 @@ extension OAuthAuthority: AccountAuthority {
         try checkIssuer(of: account)
         let client = client(of: account.credentials)
         let key = try account.credentials.key
-        if let machine = account.credentials.machine, machine.workload == nil || machine.hasSecret,
-            client?.isConfidential != true
-        {
+        if let machine = account.credentials.machine, machine.workload == nil, client?.isConfidential != true {
             throw missingSecret(of: client)
         }
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }

@@ -6,13 +6,12 @@ package import Logging
 extension OAuthAuthority {
     /// Creates an authority for the workload identity of this program; see ``MachineAuthority``.
     package init(
-        issuer: String, clientID: String?, clientSecret: Secret? = nil, workload: WorkloadSource,
-        grant: WorkloadGrant? = nil, scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
-        endpoints: OAuthEndpoints? = nil,
+        issuer: String, clientID: String?, workload: WorkloadSource, grant: WorkloadGrant? = nil,
+        scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
         timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
         clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
-        var client = OAuthClient(identifier: clientID, secret: clientSecret)
+        var client = OAuthClient(identifier: clientID)
         client.workload = try WorkloadIdentity(source: workload, grant: grant)
         let named = try Issuer(issuer)
         let service = KnownService.at(named)
@@ -24,8 +23,7 @@ extension OAuthAuthority {
 
     /// Requests an access token for an assertion, and returns the account of the workload.
     ///
-    /// - Returns: An account whose id is the client ID. Without a client ID, and for a user of an identity provider, the
-    ///   id is the `sub` of the assertion.
+    /// - Returns: An account whose id is the client ID, or otherwise the `sub` of the assertion.
     func signIn(as workload: WorkloadIdentity) async throws(AuthorityError) -> Account {
         let grant: WorkloadGrant
         if let chosen = workload.grant { grant = chosen } else { grant = try await offeredGrant() }
@@ -34,19 +32,9 @@ extension OAuthAuthority {
                 "an assertion that authenticates a client requires a client ID (on a command line, --client-id ID)")
         }
         let scopes = machineScopes
-        let assertion = try await assertion(from: workload.source, resources: options.resources, scopes: scopes)
+        let assertion = try await assertion(from: workload.source)
         let subject = Self.subject(of: assertion)
-        let id: String
-        if let provider = workload.source.identityProvider {
-            guard let subject else {
-                throw .misconfigured(
-                    "\(provider.issuer) issued an assertion that does not name the user: configure it to issue identity "
-                        + "assertions as JWTs with the claim sub")
-            }
-            id = subject
-        } else if let known = clientID ?? subject {
-            id = known
-        } else {
+        guard let id = clientID ?? subject else {
             throw .misconfigured(
                 "the assertion does not name its subject, so the session requires a client ID (on a command line, "
                     + "--client-id ID)")
@@ -54,9 +42,8 @@ extension OAuthAuthority {
         var machine = MachineGrant(
             type: grant.type, scopes: scopes, audience: options.audience, workload: workload.source.words)
         machine.assertionAudience = workload.source.audience
-        machine.hasSecret = grant != .clientAssertion && clientID != nil && clientSecret != nil
         machine.subject = subject
-        let client = clientID.map { self.client($0, of: machine) }
+        let client = clientID.map { RegisteredClient(id: $0) }
         var exchange = try await prepareTokens(
             for: machine, with: assertion, of: subject, as: client, resources: sentResources)
         (exchange.resources, exchange.omitsResource) = (options.resources, omitsResource)
@@ -76,11 +63,10 @@ extension OAuthAuthority {
                 "the session of \(account.id) needs an assertion from its workload identity (\(source[0])), which this "
                     + "program does not use")
         }
-        let client = account.credentials.clientID.map { self.client($0, of: machine) }
-        if machine.hasSecret, client?.secret == nil { throw missingSecret(of: client) }
+        let client = account.credentials.clientID.map { RegisteredClient(id: $0) }
         let resources = omitsResource(for: account) ? [] : account.credentials.resources
-        let subject = client == nil || machine.hasUser ? account.id : machine.subject
-        let assertion = try await assertion(from: workload.source, resources: resources, scopes: machine.scopes)
+        let subject = client == nil ? account.id : machine.subject
+        let assertion = try await assertion(from: workload.source)
         var machine = machine
         // If the assertion of the sign-in named no subject, only assertions for this one renew the session from now on.
         machine.subject = subject ?? Self.subject(of: assertion)
@@ -124,7 +110,7 @@ extension OAuthAuthority {
         exchange.toCurrentEndpoint = { () async throws(AuthorityError) in
             guard let source = self.client.workload?.source else { throw notRegistered }
             // The first endpoint may have consumed the first assertion.
-            let assertion = try await self.assertion(from: source, resources: resources, scopes: machine.scopes)
+            let assertion = try await self.assertion(from: source)
             return try await prepareTokens(
                 for: machine, with: assertion, of: subject, as: client, resources: resources)
         }
@@ -133,22 +119,15 @@ extension OAuthAuthority {
 
     /// Returns the client of a workload, for requests other than token requests.
     func workloadClient(_ id: String, of machine: MachineGrant) -> RegisteredClient {
-        guard machine.type == WorkloadGrant.clientAssertion.type else { return client(id, of: machine) }
+        guard machine.type == WorkloadGrant.clientAssertion.type else { return RegisteredClient(id: id) }
         return RegisteredClient(id: id, workload: client.workload?.source, subject: machine.subject)
-    }
-
-    /// Returns the client of a token request, in which the assertion may replace the client secret.
-    private func client(_ id: String, of machine: MachineGrant) -> RegisteredClient {
-        guard machine.hasSecret, id == clientID else { return RegisteredClient(id: id) }
-        return RegisteredClient(
-            id: id, secret: clientSecret, authentication: options.clientAuthentication.map { SecretForm($0) })
     }
 
     /// Adds a new client assertion to a form.
     func authenticate(
         _ form: inout FormBody, with source: WorkloadSource, of subject: String?
     ) async throws(AuthorityError) {
-        let assertion = try await assertion(from: source, resources: [], scopes: [])
+        let assertion = try await assertion(from: source)
         try Self.check(assertion, isFor: subject)
         Self.authenticate(&form, with: assertion)
     }
@@ -158,31 +137,21 @@ extension OAuthAuthority {
         form.append("client_assertion", assertion)
     }
 
-    private func assertion(
-        from source: WorkloadSource, resources: [String], scopes: [String]
-    ) async throws(AuthorityError) -> Secret {
-        let audience = source.audience ?? issuer
-        let token = try await source.assertion(for: audience, timeout: timeout) {
+    private func assertion(from source: WorkloadSource) async throws(AuthorityError) -> Secret {
+        let assertion = try await source.assertion(for: source.audience ?? issuer, timeout: timeout) {
             request async throws(AuthorityError) in
             try await send(request)
         }
-        let assertion =
-            if let provider = source.identityProvider {
-                try await identityAssertion(from: provider, for: token, resources: resources, scopes: scopes)
-            } else {
-                token
-            }
         try await checkAudience(of: assertion, expecting: source.audience)
         return assertion
     }
 
     package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
-        guard let workload = client.workload else { return nil }
-        let source = workload.source.identityProvider?.source ?? workload.source
+        guard let source = client.workload?.source else { return nil }
         if isQuick, case .command = source.kind { return nil }
         do throws(AuthorityError) {
-            let audience = workload.source.identityProvider?.issuer ?? source.audience ?? issuer
-            _ = try await source.assertion(for: audience, timeout: timeout) { request async throws(AuthorityError) in
+            _ = try await source.assertion(for: source.audience ?? issuer, timeout: timeout) {
+                request async throws(AuthorityError) in
                 guard !isQuick else { throw .noResponse(.cancelled) }
                 return try await send(request)
             }

@@ -37,12 +37,5 @@ struct WorkloadIdentity: Sendable {
         try source.check()
         self.source = source
         self.grant = grant
-        guard source.identityProvider != nil else { return }
-        guard grant == nil || grant == .jwtBearer else {
-            throw AccountError(
-                .invalidArgument, "an assertion of an identity provider is possible only with the grant jwt-bearer",
-                hint: "choose jwt-bearer, or omit the grant")
-        }
-        self.grant = .jwtBearer
     }
 }

@@ -6,7 +6,7 @@ extension WorkloadSource {
     /// The maximum size of an assertion in bytes. The output of a program must fit into a pipe.
     static let sizeLimit = 1 << 16
 
-    /// Requests a new assertion, or the ID token for which an identity provider issues the assertion.
+    /// Requests a new assertion.
     ///
     /// - Parameters:
     ///   - audience: The identifier of the authorization server. Only GitHub Actions needs it, because the other sources
@@ -39,9 +39,6 @@ extension WorkloadSource {
         case .command(let command):
             origin = "the program `\(command[0])`"
             assertion = try await Self.firstLine(of: command, timeout: timeout)
-        case .identityAssertion(let provider):
-            return try await provider.source.assertion(
-                for: provider.issuer, timeout: timeout, environment: environment, send: send)
         }
         guard assertion.byteCount > 0 else {
             throw .misconfigured("\(origin) contains no assertion: the first line is empty")
@@ -101,11 +98,9 @@ extension WorkloadSource {
     }
 
     private static func firstLine(of command: [String], timeout: Duration) async throws(AuthorityError) -> Secret {
-        // `account token --id-token` prints the ID token of another session.
-        let isOwn = InstalledProgram(command[0])?.isThisProgram == true
         do throws(ChildProcess.Failure) {
             return try await ChildProcess.output(
-                of: command, for: isOwn ? .ownArchive : .other, limit: sizeLimit - 1, timeout: timeout
+                of: command, for: .other, limit: sizeLimit - 1, timeout: timeout
             ).firstLine
         } catch {
             throw .misconfigured(

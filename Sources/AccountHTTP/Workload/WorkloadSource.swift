@@ -17,7 +17,6 @@ public struct WorkloadSource: Sendable, Hashable {
         case environment(String)
         case file(String)
         case command([String])
-        indirect case identityAssertion(IdentityProvider)
     }
 
     let kind: Kind
@@ -26,15 +25,6 @@ public struct WorkloadSource: Sendable, Hashable {
     /// identifier. AccountKit does not send an assertion that names neither this audience nor the issuer or its token
     /// endpoint.
     public var audience: String?
-
-    /// Whether the assertions name a user of an identity provider.
-    package var hasUser: Bool { identityProvider != nil }
-
-    /// The identity provider, if it issues the assertions.
-    var identityProvider: IdentityProvider? {
-        guard case .identityAssertion(let provider) = kind else { return nil }
-        return provider
-    }
 
     private init(_ kind: Kind) { self.kind = kind }
 
@@ -54,25 +44,11 @@ public struct WorkloadSource: Sendable, Hashable {
     /// Returns the source for the first line that a program prints.
     ///
     /// The program does not get the variables of AccountKit that contain secrets or lead to them, such as `ACCOUNT_KEY`
-    /// and `CREDENTIALS_DIRECTORY`. If the program is the running program itself, it gets those that open archives.
+    /// and `CREDENTIALS_DIRECTORY`.
     ///
     /// - Parameter command: The program and its arguments, without a shell. A name without a path is looked up in
     ///   `$PATH`.
     public static func command(_ command: [String]) -> WorkloadSource { WorkloadSource(.command(command)) }
-
-    /// Returns the source for assertions that an identity provider issues for its ID tokens. With these assertions, a
-    /// user who is signed in at the identity provider of an organization can use the services that trust it
-    /// (draft-ietf-oauth-identity-assertion-authz-grant).
-    ///
-    /// - Parameters:
-    ///   - issuer: The issuer identifier of the identity provider; see ``OAuthAuthority``.
-    ///   - clientID: The client ID at the identity provider, which must be a public client.
-    ///   - source: The source of the ID tokens.
-    public static func identityAssertion(
-        from issuer: String, clientID: String, idToken source: WorkloadSource
-    ) -> WorkloadSource {
-        WorkloadSource(.identityAssertion(IdentityProvider(issuer: issuer, clientID: clientID, source: source)))
-    }
 }
 
 extension WorkloadSource {
@@ -85,10 +61,6 @@ extension WorkloadSource {
             case "file" where !parts[1].hasPrefix("/"):
                 words[1] = FileManager.default.currentDirectoryPath + "/" + parts[1]
             case "command": words = text.split(separator: " ").map { String($0) }
-            case MachineGrant.identityAssertion:
-                let arguments = parts[1].split(separator: " ", maxSplits: 2).map { String($0) }
-                words = [parts[0]] + arguments
-                if arguments.count == 3 { words[3...] = try Self(arguments[2]).words[...] }
             default: break
             }
         }
@@ -104,15 +76,10 @@ extension WorkloadSource {
         case "env" where arguments.count == 1: self = .environment(arguments[0])
         case "file" where arguments.count == 1: self = .file(arguments[0])
         case "command" where !arguments.isEmpty: self = .command(arguments)
-        case MachineGrant.identityAssertion where arguments.count > 2:
-            self = .identityAssertion(
-                from: arguments[0], clientID: arguments[1],
-                idToken: try WorkloadSource(words: Array(arguments.dropFirst(2))))
         default:
             throw AccountError(
                 .invalidArgument, "the source of the workload identity is unknown",
-                hint: "use github-actions, gitlab, 'env NAME', 'file PATH', 'command PROGRAM ARGUMENTS' or "
-                    + "'id-jag ISSUER CLIENT-ID SOURCE'")
+                hint: "use github-actions, gitlab, 'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'")
         }
         try check()
     }
@@ -124,21 +91,17 @@ extension WorkloadSource {
         case .environment(let name): ["env", name]
         case .file(let path): ["file", path]
         case .command(let command): ["command"] + command
-        case .identityAssertion(let provider):
-            [MachineGrant.identityAssertion, provider.issuer, provider.clientID] + provider.source.words
         }
     }
 
-    /// Throws an error if a name, path, program or identity provider is not valid.
+    /// Throws an error if a name, path or program is not valid.
     func check() throws(AccountError) {
-        if case .identityAssertion(let provider) = kind { return try provider.check() }
         let isValid =
             switch kind {
             case .gitHubActions: true
             case .environment(let name): !name.isEmpty && !name.contains { "= \0".contains($0) }
             case .file(let path): path.hasPrefix("/") && !path.contains("\0")
             case .command(let command): command.first?.isEmpty == false && !command.contains { $0.contains("\0") }
-            case .identityAssertion: true
             }
         guard !isValid else { return }
         throw AccountError(

@@ -24,24 +24,13 @@ struct ProgramInspection<App: AccountApplication> {
         }
         var findings = await gitFindings(surroundings)
         // Programs that are named after the tool require it to be a separate command, not a subcommand.
-        let isCommand = !context.tool.contains(" ")
-        if isCommand { findings += dockerFindings(surroundings) }
+        if !context.tool.contains(" ") { findings += dockerFindings(surroundings) }
         var users = surroundings.rules.sorted.map { (session: $0.session, what: $0.url.description) }
         let kube = await kubeFindings(surroundings)
         findings += kube.findings
         users += kube.users
         for path in MCPSetup.paths(home: Self.home, configuration: Self.configurationFolder) {
             findings += mcpFindings(path, surroundings)
-        }
-        if isCommand {
-            let units = KeepUnits(tool: context.tool, folder: Self.configurationFolder + "/systemd/user")
-            do {
-                findings += try await units.findings { await state(of: $0) }
-                users += try units.enabled().map { ($0.session, units.unit($0.session)) }
-            } catch {
-                findings.append(
-                    Finding(problem: "\(units.folder) cannot be inspected (\(error.userText))", isNote: true))
-            }
         }
         return summarized(findings) + (await sessionFindings(users)) + (await signInFindings(surroundings.rules))
     }
@@ -219,13 +208,6 @@ struct ProgramInspection<App: AccountApplication> {
                     advice: ": run `\(KubeCredentialCommand<App>.setUp)`", isNote: true, missingProgram: "kubectl"))
         }
         return (findings, users)
-    }
-
-    /// Returns the state of a unit; `nil` if there is no systemd.
-    private func state(of unit: String) async -> String? {
-        let output = await ExternalProgram.output(
-            of: "systemctl", ["--user", "show", "--property=ActiveState", "--value", unit])
-        return output.map { String($0.prefix { $0 != "\n" }) }
     }
 
     // MARK: Files

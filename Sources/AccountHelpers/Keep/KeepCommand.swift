@@ -12,8 +12,7 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
                 expires, and never replaces a file that `keep` did not write; a hidden file next to the token file \
                 records which tokens `keep` wrote. If you are offline, the file stays while its token is valid. `keep` \
                 removes the file when the session ends, when the token expires, and when `keep` stops. A new sign-in \
-                recreates the file. The command runs until it is stopped; it can also run as a systemd service \
-                (account-keep@SESSION.service).
+                recreates the file. The command runs until it is stopped; it can also run as a systemd service.
 
                   \(CommandLine.toolName) keep --file /run/user/1000/notes.token
                   \(CommandLine.toolName) keep --once --file /run/user/1000/notes.token
@@ -30,14 +29,6 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
         name: .customLong("id-token"),
         help: "Write the OpenID Connect ID token while it is valid, instead of an access token.")
     var isIDToken = false
-
-    @Option(
-        name: .customLong("exec"),
-        help: ArgumentHelp(
-            "Shell command to run after the file was written or removed, or when you need to act. The command receives "
-                + "\(App.environmentPrefix)_SESSION, and \(App.environmentPrefix)_EVENT: written, removed or attention.",
-            valueName: "hook"))
-    var hook: String?
 
     @Flag(help: "Update the file once, leave it in place, and exit.")
     var once = false
@@ -71,15 +62,15 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
         var loop = try KeepLoop(store: context.store, file: file, kind: kind, clock: clock) {
             try context.authority(of: $0)
         } surroundings: { inputs in
-            let made = KeepHost(
-                path: file.path, hint: context.hint, hook: hook, prefix: App.environmentPrefix,
-                alarm: once ? nil : try WallAlarm(inputs), clock: clock)
+            if !once { try EndSignals.receive { inputs.yield(.signal($0)) } }
+            let made = KeepHost(path: file.path, hint: context.hint, isOnce: once, clock: clock) {
+                inputs.yield(.alarm)
+            }
             host = made
             return made
         }
         loop.afterRefresh = { await context.deliverRevocations(to: $0.issuer) }
         let end = await loop.run(isOnce: once)
-        await host?.finish()
         switch end {
         case .served:
             // The token is still valid, but it was not refreshed.
@@ -93,7 +84,7 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
         case .failed(nil): _ = try await context.signedInAccount()
         case .failed(let error?): throw error
         case .signal(let number):
-            WallAlarm.returnSignals()
+            EndSignals.restore()
             SignalGuard.endProcess(by: number)
         }
     }

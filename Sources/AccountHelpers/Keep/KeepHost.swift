@@ -8,68 +8,70 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reports events of a token file to the user, the service manager and the hook.
+/// Reports events of a token file to the user, and wakes the loop.
 final class KeepHost: KeepSurroundings {
     private struct State {
-        var isReady = false
-        var status = ""
+        var isWritten = false
         var need: String?
         var failure: String?
+        var alarm: Task<Void, Never>?
     }
 
     private let state = Mutex(State())
     private let path: String
     private let hint: CommandHint
-    private let manager = ServiceManager()
-    private let alarm: WallAlarm?
-    private let hooks: KeepHooks
+    private let isOnce: Bool
     private let clock: any WallClock
+    private let ring: @Sendable () -> Void
 
-    /// If `alarm` is `nil`, the command updates the file once. The user sees the outcome, so there is no notification.
-    init(
-        path: String, hint: CommandHint, hook: String?, prefix: String, alarm: WallAlarm?, clock: any WallClock
-    ) {
+    /// The time in seconds after which the loop reads the clock, which may have been set. The machine may also have slept.
+    private static let longestSleep: TimeInterval = 30
+
+    /// If `isOnce` is `true`, the command updates the file once. The user sees the outcome, so there is no notification.
+    init(path: String, hint: CommandHint, isOnce: Bool, clock: any WallClock, ring: @escaping @Sendable () -> Void) {
         self.path = path
         self.hint = hint
-        self.alarm = alarm
+        self.isOnce = isOnce
         self.clock = clock
-        hooks = KeepHooks(hook, prefix: prefix, session: hint.session) {
-            Terminal.say("\(hint.tool): \($0)")
-        }
+        self.ring = ring
     }
 
     func setAlarm(_ date: Date?) {
-        manager.tell("WATCHDOG=1")
-        let nextSign = manager.watchdogInterval.map { clock.now.addingTimeInterval($0) }
-        alarm?.set([date, nextSign].compactMap(\.self).min())
+        let alarm = date.map { date in
+            let seconds = min(max(date.timeIntervalSince(clock.now), 0), Self.longestSleep)
+            return Task { [ring] in
+                // A cancelled sleep means that another alarm replaces this one.
+                if (try? await Task.sleep(for: .seconds(seconds))) != nil { ring() }
+            }
+        }
+        let replaced = state.withLock { state in
+            defer { state.alarm = alarm }
+            return state.alarm
+        }
+        replaced?.cancel()
     }
 
     func report(_ report: KeepReport) {
         switch report {
         case .written(let token):
             let isFirst = state.withLock { state in
-                defer { (state.need, state.failure) = (nil, nil) }
-                return state.need != nil || state.failure != nil || !state.isReady
+                defer { (state.isWritten, state.need, state.failure) = (true, nil, nil) }
+                return state.need != nil || state.failure != nil || !state.isWritten
             }
-            if isFirst, alarm != nil { say("\(path) has \(text(token)).") }
-            hooks.run(.written)
+            if isFirst, !isOnce { say("\(path) has \(text(token)).") }
         case .removed:
+            state.withLock { $0.isWritten = false }
             say("\(path) was removed.")
-            hooks.run(.removed)
         case .needsPerson(let need):
-            guard alarm != nil else { return }
+            guard !isOnce else { return }
             let text = text(need)
             state.withLock { $0.need = text }
             say("\(text) Waiting.")
-            hooks.run(.attention)
             notify(text)
         case .failed(let error, let isFirst):
             state.withLock { $0.failure = error.userText }
-            if isFirst, alarm != nil { say(error.userText) }
-        case .standing(let kept, let renewal, let isSettled):
-            tellManager(kept, renewal, isSettled)
+            if isFirst, !isOnce { say(error.userText) }
         case .stopping:
-            manager.tell("STOPPING=1\nSTATUS=Finishing requests to the service")
             guard Terminal.isTerminal(.error), let limit = SignalGuard.shared.timeLeft else { return }
             say("Finishing requests to the service first, for at most \(limit.wholeSeconds) s.")
         }
@@ -77,8 +79,6 @@ final class KeepHost: KeepSurroundings {
 
     /// The last error, if the file has not been written since.
     var failure: String? { state.withLock(\.failure) }
-
-    func finish() async { await hooks.finish(within: .seconds(10)) }
 
     private func say(_ text: String) {
         let place = hint.session == .default ? "" : " (session \(hint.session))"
@@ -100,29 +100,10 @@ final class KeepHost: KeepSurroundings {
         }
     }
 
-    private func tellManager(_ kept: KeptToken?, _ renewal: Date?, _ isSettled: Bool) {
-        let isFirst: Bool
-        let status: String?
-        (isFirst, status) = state.withLock { state in
-            var text = kept.map { "\(path) has \(self.text($0))" } ?? "There is no token"
-            if let renewal, state.need == nil { text += "; the next refresh is at \(StateText.date(renewal))" }
-            if let problem = state.need ?? state.failure { text += ". \(problem)" }
-            defer { (state.status, state.isReady) = (text, state.isReady || isSettled) }
-            return (isSettled && !state.isReady, text == state.status ? nil : text)
-        }
-        let line = status.map { "STATUS=" + $0.split(separator: "\n").joined(separator: " ") }
-        if isFirst {
-            manager.tell("READY=1", line ?? "STATUS=")
-        } else if let line {
-            manager.tell(line)
-        }
-    }
-
     /// Notifies the user on the desktop. Does not wait, and ignores a missing desktop.
     private func notify(_ text: String) {
         let place = hint.session == .default ? hint.tool : "\(hint.tool), session \(hint.session)"
         ExternalProgram.launch(
-            firstOf: [.init(["notify-send", "--app-name=\(hint.tool)", "--icon=dialog-password", "--", place, text])],
-            hiding: ServiceManager.variables)
+            firstOf: [.init(["notify-send", "--app-name=\(hint.tool)", "--icon=dialog-password", "--", place, text])])
     }
 }

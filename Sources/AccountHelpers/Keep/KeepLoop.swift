@@ -21,7 +21,6 @@ enum KeepReport: Sendable {
     case needsPerson(KeepStateMachine.Need)
     /// A failure; `isFirst` is `false` for a repeated failure.
     case failed(AccountError, isFirst: Bool)
-    case standing(kept: KeptToken?, renewal: Date?, isSettled: Bool)
     case stopping
 }
 
@@ -100,8 +99,6 @@ struct KeepLoop: Sendable {
                 }
             }
             if isOnce, isSettled { return end(machine, failure) }
-            surroundings.report(
-                .standing(kept: machine.kept, renewal: machine.nextRenewal, isSettled: isSettled))
             surroundings.setAlarm(machine.alarm)
 
             guard let input = await inputs.next() else { return .failed(nil) }

@@ -169,11 +169,6 @@ struct KeepStateMachine {
         return dates.compactMap(\.self).filter { $0 > .distantPast }.min()
     }
 
-    var nextRenewal: Date? {
-        guard let token = observation?.token, token.isRenewable, !isUnrenewable else { return nil }
-        return renewal
-    }
-
     private mutating func removal() -> Action? {
         guard kept != nil || mayBeStale else { return nil }
         kept = nil

@@ -36,17 +36,13 @@ struct MCPCommand<App: AccountApplication>: AsyncParsableCommand {
     func run() async throws {
         let sender = RuledSender<App>(url: try RequestURL(url), options: helper.common)
         let (ends, end) = AsyncStream.makeStream(of: End.self)
-        let (inputs, input) = AsyncStream.makeStream(of: KeepInput.self)
         let output = try MCPOutput(descriptor: 1)
         let messages = try MCPInput(descriptor: 0)
-        _ = try WallAlarm(input)
+        try EndSignals.receive { end.yield(.signal($0)) }
         let bridge = MCPBridge(
             url: url, send: { try await sender.send($0) },
             write: { if await !output.write($0) { end.yield(.output) } },
             say: { Terminal.say("\(CommandLine.toolName): \($0)") })
-        Task {
-            for await case .signal(let number) in inputs { end.yield(.signal(number)) }
-        }
         // Unstructured, so that the tasks of the messages do not share the main thread with blocking work.
         Task {
             var lines = MCPLines(limit: MCPBridge.maximumByteCount)
@@ -73,7 +69,7 @@ struct MCPCommand<App: AccountApplication>: AsyncParsableCommand {
         }
         await sender.finishPendingRequests()
         guard let signal else { return }
-        WallAlarm.returnSignals()
+        EndSignals.restore()
         SignalGuard.endProcess(by: signal)
     }
 }

@@ -9,9 +9,6 @@ package struct MachineGrant: Sendable, Equatable {
     /// The beginning of the message if the program did not supply the client secret.
     package static let missingSecret = "this program has no secret for the client"
 
-    /// A part of the message if an identity provider refused.
-    package static let noAssertion = "issued no assertion"
-
     /// The grant type (RFC 6749, section 4.4.2).
     package var type: String
 
@@ -34,17 +31,8 @@ package struct MachineGrant: Sendable, Equatable {
     /// named no subject; the next assertion then binds the session.
     package var subject: String?
 
-    /// The first word of a ``workload`` whose assertions an identity provider issues for its users.
-    package static let identityAssertion = "id-jag"
-
-    /// Whether the client of a ``workload`` also authenticates with a secret.
-    package var hasSecret = false
-
     /// Whether each request needs the client secret.
-    package var needsSecret: Bool { hasSecret || workload == nil && key == nil }
-
-    /// Whether the assertions name a user of an identity provider, and not a program.
-    package var hasUser: Bool { workload?.first == Self.identityAssertion }
+    package var needsSecret: Bool { workload == nil && key == nil }
 
     package init(
         type: String = Self.clientCredentials, scopes: [String] = [], audience: String? = nil,
@@ -60,5 +48,5 @@ package struct MachineGrant: Sendable, Equatable {
 
 extension Account {
     /// Whether the account belongs to a client, and not to a user.
-    package var isClient: Bool { credentials.machine.map { !$0.hasUser } ?? false }
+    package var isClient: Bool { credentials.machine != nil }
 }

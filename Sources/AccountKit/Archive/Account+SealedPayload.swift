@@ -40,7 +40,6 @@ extension Account: SealedPayload {
             record["workload"] = machine.workload.map { .array($0.map { .string($0) }) }
             record["assertionAudience"] = machine.assertionAudience.map { .string($0) }
             record["subject"] = machine.subject.map { .string($0) }
-            if machine.hasSecret { record["hasSecret"] = .boolean(true) }
             fields["machine"] = .dictionary(record)
         }
         if credentials.isOfOtherUser { fields["isWithheld"] = .boolean(true) }
@@ -207,7 +206,6 @@ extension Account: SealedPayload {
         }
         machine.assertionAudience = try fields.text("assertionAudience")
         machine.subject = try fields.text("subject")
-        machine.hasSecret = try fields.flag("hasSecret")
         return machine
     }
 }

@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+package import FoundationEssentials
 #else
-public import Foundation
+package import Foundation
 #endif
 
 /// A storage for archives: files of one machine, memory for tests, or a database that several machines share.
@@ -14,7 +14,7 @@ public import Foundation
 ///   this access without notice, so each change also specifies the revision that it replaces. The change fails with
 ///   ``AccountError/Code-swift.struct/conflict`` if another revision is stored.
 /// - A change is atomic, and is on stable storage when the call returns.
-public protocol ArchiveStorage: Sendable {
+package protocol ArchiveStorage: Sendable {
     /// The name of this storage if several machines share it; `nil` if only this machine uses it.
     ///
     /// AccountKit treats a storage that has a name as shared:
@@ -64,11 +64,11 @@ public protocol ArchiveStorage: Sendable {
 
 extension ArchiveStorage {
     /// The default, `nil`: only this machine uses the storage.
-    public var sharedPlace: String? { nil }
+    package var sharedPlace: String? { nil }
 }
 
 /// The right to refresh the tokens of a session.
-public protocol ArchiveLease: Sendable {
+package protocol ArchiveLease: Sendable {
     /// Waits for exclusive access to all entries, like ``ArchiveStorage/beginTransaction(timeout:)``.
     ///
     /// A reservation in such a transaction lasts until the lease ends. If a lease can be lost without notice, a change
@@ -101,14 +101,14 @@ public protocol ArchiveLease: Sendable {
 
 extension ArchiveLease {
     /// Returns `true`. This default is for a storage whose leases last as long as the processes that hold them.
-    public func lasts(for duration: Duration) async -> Bool { true }
+    package func lasts(for duration: Duration) async -> Bool { true }
 
     /// Returns `true`. This default is for a storage whose leases last as long as the processes that hold them.
-    public func isHeld(for duration: Duration) -> Bool { true }
+    package func isHeld(for duration: Duration) -> Bool { true }
 }
 
 /// Exclusive access to a storage.
-public protocol ArchiveTransaction: Sendable {
+package protocol ArchiveTransaction: Sendable {
     /// Reads the current version of an entry.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
@@ -159,16 +159,16 @@ public protocol ArchiveTransaction: Sendable {
 
 extension ArchiveTransaction {
     /// Does nothing. This default is for a storage whose ``quarantine(_:label:)`` leaves no entry in the old place.
-    public func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
+    package func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
 }
 
 /// A stored entry of a session.
-public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
+package struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
     /// The name, which a file storage uses as the file name.
-    public let rawValue: String
+    package let rawValue: String
 
     /// Creates an entry with a name.
-    public init(rawValue: String) { self.rawValue = rawValue }
+    package init(rawValue: String) { self.rawValue = rawValue }
 
     /// The encrypted account.
     package static let account = ArchiveEntry(rawValue: "Account.plist")
@@ -181,18 +181,18 @@ public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
 }
 
 /// The stored bytes of an entry.
-public struct StoredEntry: Sendable, Hashable {
+package struct StoredEntry: Sendable, Hashable {
     /// The stored content.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
 
     /// The revision of the bytes.
-    public var revision: ArchiveRevision
+    package var revision: ArchiveRevision
 
     /// The date of the bytes if they come from a replica, because the storage is unreachable; `nil` for current bytes.
-    public var asOf: Date?
+    package var asOf: Date?
 
     /// Creates an entry.
-    public init(bytes: [UInt8], revision: ArchiveRevision, asOf: Date? = nil) {
+    package init(bytes: [UInt8], revision: ArchiveRevision, asOf: Date? = nil) {
         self.bytes = bytes
         self.revision = revision
         self.asOf = asOf
@@ -200,18 +200,18 @@ public struct StoredEntry: Sendable, Hashable {
 }
 
 /// The revision of an entry. Only the storage that created a revision can interpret its bytes.
-public struct ArchiveRevision: Sendable, Hashable {
+package struct ArchiveRevision: Sendable, Hashable {
     /// Opaque bytes, such as a digest, a version number or an entity tag.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Creates a revision.
-    public init(bytes: [UInt8]) { self.bytes = bytes }
+    package init(bytes: [UInt8]) { self.bytes = bytes }
 }
 
 /// The result of a write.
-public struct ArchiveReceipt: Sendable, Hashable {
+package struct ArchiveReceipt: Sendable, Hashable {
     /// Whether a change survives a power cut.
-    public enum Durability: Sendable, Hashable {
+    package enum Durability: Sendable, Hashable {
         /// The change survives a power cut.
         case durable
 
@@ -220,13 +220,13 @@ public struct ArchiveReceipt: Sendable, Hashable {
     }
 
     /// The revision of the bytes that were written.
-    public var revision: ArchiveRevision
+    package var revision: ArchiveRevision
 
     /// Whether the bytes survive a power cut.
-    public var durability: Durability
+    package var durability: Durability
 
     /// Creates a receipt.
-    public init(revision: ArchiveRevision, durability: Durability) {
+    package init(revision: ArchiveRevision, durability: Durability) {
         self.revision = revision
         self.durability = durability
     }

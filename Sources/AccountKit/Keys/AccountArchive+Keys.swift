@@ -110,14 +110,12 @@ extension AccountArchive {
     }
 
     func slots(
-        of archive: ArchiveKeys, openedBy keys: [ArchiveKey], kind: KeyKind
+        of archive: ArchiveKeys, openedBy key: ArchiveKey, kind: KeyKind
     ) async throws(AccountError) -> Set<[UInt8]> {
         var opened: Set<[UInt8]> = []
         for slot in archive.slots where slot.kind == kind.slot {
-            for key in keys {
-                let opener = try await ring.opener(of: key, for: slot)
-                if archive.isOpened(slot, by: opener, context: codec.context) { opened.insert(slot.keyID) }
-            }
+            let opener = try await ring.opener(of: key, for: slot)
+            if archive.isOpened(slot, by: opener, context: codec.context) { opened.insert(slot.keyID) }
         }
         return opened
     }

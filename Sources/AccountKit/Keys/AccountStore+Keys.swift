@@ -32,7 +32,7 @@ extension AccountStore {
             let added = if let key = try await source.key() { key } else { try await source.makeKey() }
             try await archive.ring.settle(source)
             return try await withOpenedArchive { opened, transaction in
-                let present = try await archive.slots(of: opened.keys, openedBy: [added], kind: source.kind)
+                let present = try await archive.slots(of: opened.keys, openedBy: added, kind: source.kind)
                 if let slot = opened.keys.slots.first(where: { present.contains($0.keyID) }) {
                     return ArchiveKeySlot(slot, isAvailable: true)
                 }
@@ -74,18 +74,16 @@ extension AccountStore {
                 _ = try await resealEverything(opened, with: keys, openers, in: transaction)
                 // The cached key no longer opens anything, and expires even if it cannot be removed.
                 if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
-                for source in unneeded {
-                    try await source.remove()
-                    try await source.forgetReplacement()
-                }
+                for source in unneeded { try await source.remove() }
             }
         }
     }
 
     /// Replaces a key of this store with a new key of the same kind, and also replaces the data key.
     ///
-    /// The function adds the new key, opens the archive with it, and then removes the old one. After a crash between
-    /// these steps, the archive still opens with the stored key, and the next call finishes the replacement.
+    /// The function adds the new key, opens the archive with it, stores it in place of the old one if its source stores
+    /// the key itself, and then removes the old one. After a crash between these steps, the archive still opens with
+    /// the stored key. Then the other key has a slot that no key opens, until ``removeKey(_:)`` removes the slot.
     ///
     /// - Parameter kind: The kind of key: a passphrase, or a key that its source stores itself, such as a key file. A
     ///   key from a program or the environment cannot be replaced here: add the new one, then remove the old one.
@@ -95,15 +93,32 @@ extension AccountStore {
             guard let source = archive.ring.sources.first(where: { $0.kind == kind }) else {
                 throw AccountError(.invalidArgument, "this session has no key of that kind (\(kind.text))")
             }
-            if let stored = source as? any StoredKeySource {
-                try await rotate(stored)
-            } else if source.isInteractive {
-                try await rotateAsking(source)
-            } else {
+            let stored = source as? any StoredKeySource
+            guard stored != nil || source.isInteractive else {
                 throw AccountError(
                     .invalidArgument,
                     "\(kind.text) cannot be replaced from here: store a new key beside the old one, under another name, "
                         + "add it, and remove the old one")
+            }
+            let openers = try await openersBeforeLock()
+            let new = if stored == nil { try await source.makeKey() } else { ArchiveKey.random() }
+            try await withOpenedArchive { opened, transaction in
+                let old = opened.keys.slots.filter { $0.kind == kind.slot && openers[$0.keyID] != nil }
+                guard !old.isEmpty else {
+                    throw AccountError(
+                        .noKey, "\(kind.text) that opens this archive is not available here, so it cannot be replaced")
+                }
+                // Detect a missing key before anything changes.
+                _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0) }, openers)
+                let both = try await archive.ring.adding(new, of: source, to: opened.keys, at: clock.now)
+                let added = both.slots.last!
+                var openers = openers
+                openers[added.keyID] = try await archive.ring.opener(of: new, for: added)
+                let opened = try await resealEverything(opened, with: both, openers, in: transaction)
+                try await stored?.replace(with: new)
+                let only = try archive.renewedKeys(of: opened, keeping: { !old.contains($0) }, openers)
+                _ = try await resealEverything(opened, with: only, openers, in: transaction)
+                if kind == .passphrase { for slot in old { try? UnlockedKeys.forget(slot.keyID) } }
             }
         }
     }
@@ -117,94 +132,7 @@ extension AccountStore {
         of opened: OpenedArchive, openedBy source: any KeySource
     ) async throws -> Set<[UInt8]> {
         guard let key = try await source.key() else { return [] }
-        return try await archive.slots(of: opened.keys, openedBy: [key], kind: source.kind)
-    }
-
-    private func rotate(_ source: any StoredKeySource) async throws {
-        let openers = try await openersBeforeLock()
-        try await withOpenedArchive { opened, transaction in
-            let opened = try await discardUnfinished(of: source, opened, openers, in: transaction)
-            let old = try await slots(of: opened, openedBy: source)
-            guard !old.isEmpty else {
-                throw AccountError(
-                    .noKey,
-                    "\(source.kind.text) of this session does not open this archive, so it cannot be replaced")
-            }
-            // Detect a missing key before anything changes.
-            _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0.keyID) }, openers)
-            let successor = try await source.makeSuccessor()
-            try await replace(
-                old, by: successor, of: source, opened: opened, openers, in: transaction,
-                install: { try await source.installSuccessor() })
-            try await source.forgetReplacement()
-        }
-    }
-
-    private func discardUnfinished(
-        of source: any StoredKeySource, _ opened: OpenedArchive, _ openers: AccountArchive.Openers,
-        in transaction: any ArchiveTransaction
-    ) async throws -> OpenedArchive {
-        var opened = opened
-        let unfinished = try await archive.slots(
-            of: opened.keys, openedBy: try await source.unfinishedReplacement(), kind: source.kind)
-        let stale = unfinished.subtracting(try await slots(of: opened, openedBy: source))
-        if !stale.isEmpty {
-            let keys = try archive.renewedKeys(of: opened, keeping: { !stale.contains($0.keyID) }, openers)
-            opened = try await resealEverything(opened, with: keys, openers, in: transaction)
-        }
-        try await source.forgetReplacement()
-        return opened
-    }
-
-    package func hasUnfinishedReplacement() async throws(AccountError) -> Bool {
-        try await accountErrors {
-            for source in storedSources where try await source.hasReplacement() { return true }
-            return false
-        }
-    }
-
-    package func finishReplacement() async throws(AccountError) {
-        try await accountErrors {
-            for source in storedSources {
-                guard try await archive.envelope() != nil else {
-                    try await source.forgetReplacement()
-                    continue
-                }
-                let openers = try await openersBeforeLock()
-                try await withOpenedArchive { opened, transaction in
-                    _ = try await discardUnfinished(of: source, opened, openers, in: transaction)
-                }
-            }
-        }
-    }
-
-    private func rotateAsking(_ source: any KeySource) async throws {
-        let openers = try await openersBeforeLock()
-        let new = try await source.makeKey()
-        try await withOpenedArchive { opened, transaction in
-            let old = opened.keys.slots.filter { $0.kind == source.kind.slot && openers[$0.keyID] != nil }.map(\.keyID)
-            guard !old.isEmpty else {
-                throw AccountError(
-                    .noKey, "\(source.kind.text) that opens this archive is not known, so it cannot be replaced")
-            }
-            try await replace(
-                Set(old), by: new, of: source, opened: opened, openers, in: transaction, install: {})
-            for keyID in old { try? UnlockedKeys.forget(keyID) }
-        }
-    }
-
-    private func replace(
-        _ old: Set<[UInt8]>, by new: ArchiveKey, of source: any KeySource, opened: OpenedArchive,
-        _ openers: AccountArchive.Openers, in transaction: any ArchiveTransaction, install: () async throws -> Void
-    ) async throws {
-        let both = try await archive.ring.adding(new, of: source, to: opened.keys, at: clock.now)
-        var openers = openers
-        let added = both.slots.last!
-        openers[added.keyID] = try await archive.ring.opener(of: new, for: added)
-        let opened = try await resealEverything(opened, with: both, openers, in: transaction)
-        try await install()
-        let only = try archive.renewedKeys(of: opened, keeping: { !old.contains($0.keyID) }, openers)
-        _ = try await resealEverything(opened, with: only, openers, in: transaction)
+        return try await archive.slots(of: opened.keys, openedBy: key, kind: source.kind)
     }
 
     private func resealEverything(

@@ -158,9 +158,6 @@ public struct KeyFile: KeySource {
 
 /// Accesses the file system outside the threads that run tasks, since the disk may be slow.
 extension KeyFile: StoredKeySource {
-    private var successor: String { path + ".next" }
-    private var predecessor: String { path + ".old" }
-
     package func settle() async throws {
         try await BlockingWork.run {
             for leftover in try leftovers() {
@@ -171,61 +168,18 @@ extension KeyFile: StoredKeySource {
         }
     }
 
-    package func makeSuccessor() async throws -> ArchiveKey {
+    package func replace(with key: ArchiveKey) async throws {
         try await BlockingWork.run {
-            try folder.make(before: path.lastComponent)
-            let key = ArchiveKey.random()
-            try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: successor) }
-            return key
-        }
-    }
-
-    package func installSuccessor() async throws {
-        try await usingFiles { () throws(SystemCallError) in
-            try SystemCall.remove(predecessor)
-            _ = try SystemCall.link(path, as: predecessor)
-            try SystemCall.rename(successor, to: path)
-            try SystemCall.synchronizeDirectory(folder.path)
-        }
-    }
-
-    package func hasReplacement() async throws -> Bool {
-        try await usingFiles { () throws(SystemCallError) in
-            if try SystemCall.status(successor) != nil { return true }
-            return try SystemCall.status(predecessor) != nil
-        }
-    }
-
-    package func unfinishedReplacement() async throws -> [ArchiveKey] {
-        try await BlockingWork.run {
-            try [successor, predecessor].compactMap { path in
-                do {
-                    return try key(at: path)
-                } catch let error as AccountError where error.code == .damaged {
-                    return nil
-                }
-            }
-        }
-    }
-
-    package func forgetReplacement() async throws {
-        try await usingFiles { () throws(SystemCallError) in
-            let hadSuccessor = try SystemCall.remove(successor)
-            let hadPredecessor = try SystemCall.remove(predecessor)
-            if hadSuccessor || hadPredecessor { try SystemCall.synchronizeDirectory(folder.path) }
+            try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: path) }
         }
     }
 
     package func remove() async throws {
-        try await usingFiles { () throws(SystemCallError) in
-            try SystemCall.remove(path)
-            try SystemCall.synchronizeDirectory(folder.path)
+        try await BlockingWork.run {
+            try mapping(path) { () throws(SystemCallError) in
+                try SystemCall.remove(path)
+                try SystemCall.synchronizeDirectory(folder.path)
+            }
         }
-    }
-
-    private func usingFiles<Result: Sendable>(
-        _ body: @escaping @Sendable () throws(SystemCallError) -> Result
-    ) async throws(AccountError) -> Result {
-        try await BlockingWork.run { () throws(AccountError) in try mapping(path, body) }
     }
 }

@@ -40,29 +40,14 @@ extension KeySource {
 
 /// A source that stores the key of one archive, for example in a file. AccountKit replaces and removes the key with its
 /// slot.
-///
-/// During a replacement there is a new key, the *successor*, and later the old key, the *predecessor*. The source
-/// stores these keys beside the current key, so that after a crash at any time, one of the keys opens the archive.
-/// AccountKit calls all functions except ``settle()`` and ``hasReplacement()`` while the archive is locked.
 package protocol StoredKeySource: KeySource {
     /// Makes sure that the key survives a power cut. AccountKit calls this function before the key encrypts an archive
     /// for the first time, since the process that created the key may have died before the key was durable.
     func settle() async throws
 
-    /// Creates a successor and stores it durably, in place of an earlier successor.
-    func makeSuccessor() async throws -> ArchiveKey
-
-    /// Replaces the key with the successor in one step. The old key stays as the predecessor.
-    func installSuccessor() async throws
-
-    /// Whether there is an unfinished replacement.
-    func hasReplacement() async throws -> Bool
-
-    /// Returns the readable successor and predecessor of an unfinished replacement.
-    func unfinishedReplacement() async throws -> [ArchiveKey]
-
-    /// Removes the successor and the predecessor, if they exist.
-    func forgetReplacement() async throws
+    /// Replaces the stored key durably, in one step. AccountKit calls this function while the archive is locked and
+    /// opens with both keys.
+    func replace(with key: ArchiveKey) async throws
 
     /// Removes the key, because it no longer opens an archive.
     func remove() async throws

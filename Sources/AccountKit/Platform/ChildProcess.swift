@@ -56,11 +56,9 @@ package enum ChildProcess {
     /// Runs a program without a shell, discards its output, and blocks the thread until it ends. Returns whether the
     /// program succeeded.
     ///
-    /// - Parameters:
-    ///   - input: The standard input, which must be shorter than a pipe.
-    ///   - hidden: More variables that the program must not get, in addition to the secrets of this process.
-    package static func succeeds(_ command: [String], input: String? = nil, hiding hidden: [String] = []) -> Bool {
-        let hidden = SecretVariables.names(hiddenFrom: .other) + hidden
+    /// - Parameter input: The standard input, which must be shorter than a pipe.
+    package static func succeeds(_ command: [String], input: String? = nil) -> Bool {
+        let hidden = SecretVariables.names(hiddenFrom: .other)
         // A program that cannot be started has failed.
         guard let process = try? start(command, hiding: hidden, input: input) else { return false }
         var status: Int32 = 0

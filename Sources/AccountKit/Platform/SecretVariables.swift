@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The environment variables that contain a secret of this process, or lead to one. AccountKit withholds them from each
-/// program that it starts: a browser, a program that prints a key or an assertion, a hook, and the program of `exec`.
+/// program that it starts: a browser, a program that prints a key or an assertion, and the program of `exec`.
 package enum SecretVariables {
     /// The purpose of a program, which determines the variables that it needs.
     package enum Purpose: Sendable, CaseIterable {
@@ -11,10 +11,6 @@ package enum SecretVariables {
         /// A program that prints the key of an archive. It may read a passphrase, or a credential of the service, as
         /// `systemd-creds` does.
         case key
-
-        /// This program itself, which opens the archive of another session. It finds the keys and the store where this
-        /// process finds them, but the tokens and client secrets of this process are not for that session.
-        case ownArchive
     }
 
     /// The variables of this process, apart from those that have the same name in every process.
@@ -31,11 +27,10 @@ package enum SecretVariables {
             let archives = named("_KEY").union(keys)
                 // The credentials of an etcd cluster (etcdctl(1)). `ETCDCTL_CACERT` and `ETCDCTL_ENDPOINTS` are not secret.
                 .union(["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"])
-            let tokens = named("_TOKEN").union(named("_CLIENT_SECRET"))
+            let secrets = archives.union(named("_TOKEN")).union(named("_CLIENT_SECRET"))
             return switch purpose {
-            case .other: tokens.union(archives).union(keySources)
-            case .key: tokens.union(archives)
-            case .ownArchive: tokens
+            case .other: secrets.union(keySources)
+            case .key: secrets
             }
         }
     }

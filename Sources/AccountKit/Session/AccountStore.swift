@@ -27,6 +27,9 @@ public final class AccountStore: Sendable {
     let replacementHandler = Mutex<ReplacementHandler?>(nil)
     var clock: any WallClock { driver.clock }
 
+    /// The reader of the archive, for a program that only shows the stored account.
+    package var reader: ArchiveReader { driver.archive.reader }
+
     /// Holds the shared store: for the process, or in parallel tests for a task and its child tasks.
     package final class Sharing: Sendable {
         fileprivate let store: Mutex<AccountStore?>
@@ -70,7 +73,7 @@ public final class AccountStore: Sendable {
     ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none.
-    public convenience init(
+    package convenience init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
         keySources: [any KeySource], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
         logger: Logger? = nil

@@ -65,7 +65,7 @@ struct AccessRequirementTests {
             .response(status, ["WWW-Authenticate": challenge])
         } _: { server in
             let authority = ScriptedAuthority()
-            let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+            let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
             let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
             let error = await #expect(throws: AccountError.self) { try await client.get("/") }
             #expect(error?.code == code)
@@ -99,7 +99,7 @@ struct AccessRequirementTests {
         try await LoopbackServer.run { _, _ in
             Self.stream(403, #"WWW-Authenticate: Bearer error="insufficient_scope", scope="a""#)
         } _: { server in
-            let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+            let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
             let client = try AuthenticatedClient(origin: server.address, store: store, authority: ScriptedAuthority())
             let error = await #expect(throws: AccountError.self) {
                 try await client.stream(HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")) { _, _ in }
@@ -113,7 +113,7 @@ struct AccessRequirementTests {
         try await LoopbackServer.run { _, _ in
             .response(403, ["WWW-Authenticate": challenge], String(repeating: "x", count: 100))
         } _: { server in
-            let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+            let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
             let client = try AuthenticatedClient(
                 origin: server.address, store: store, authority: ScriptedAuthority(), maximumResponseLength: 10)
             let error = await #expect(throws: AccountError.self) { try await client.get("/") }

@@ -18,7 +18,7 @@ struct AuthenticatedClientTests {
     private func client(
         _ server: LoopbackServer, _ authority: ScriptedAuthority, signedIn account: Account? = old
     ) async throws -> (client: AuthenticatedClient, store: AccountStore) {
-        let store = try await AccountStore.testing(signedIn: account)
+        let store = try await AccountStore.inMemory(signedIn: account)
         let client = try AuthenticatedClient(
             origin: server.address, store: store, authority: authority, timeout: .seconds(20))
         return (client, store)
@@ -149,7 +149,7 @@ struct AuthenticatedClientTests {
         try await LoopbackServer.run { _, _ in
             .json(#"{"ok":true}"#)
         } _: { server in
-            let store = try await AccountStore.testing(signedIn: Self.account(at: server))
+            let store = try await AccountStore.inMemory(signedIn: Self.account(at: server))
             #expect(try await Self.forward(to: server, store, allowing: "access-1") == 200)
             // Another sign-in replaces the account after the caller has checked it.
             var other = Self.account(at: server)
@@ -167,7 +167,7 @@ struct AuthenticatedClientTests {
             request.target == "/token"
                 ? .json(#"{"access_token":"access-2","token_type":"Bearer","expires_in":3600}"#) : Self.refusal
         } _: { server in
-            let store = try await AccountStore.testing(signedIn: Self.account(at: server))
+            let store = try await AccountStore.inMemory(signedIn: Self.account(at: server))
             await expectAccountError(.misconfigured) {
                 try await Self.forward(to: server, store, allowing: "access-1")
             }
@@ -420,7 +420,7 @@ struct AuthenticatedClientTests {
     func `Sends no request to a link that may not be followed`(link: String) async throws {
         let transport = ScriptedTransport([.json("{}")])
         let client = try AuthenticatedClient(
-            origin: "https://api.example.com", store: try await .testing(signedIn: Self.old),
+            origin: "https://api.example.com", store: try await .inMemory(signedIn: Self.old),
             authority: ScriptedAuthority(), transport: transport.send)
         await expectAccountError(.invalidArgument) { try await client.get(link: link) }
         #expect(transport.requests.isEmpty)
@@ -431,7 +431,7 @@ struct AuthenticatedClientTests {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             // The user has signed in to another service in the same session.
             for account in [Account.fresh(at: Self.now), .expired(at: Self.now)] {
-                let store = try await AccountStore.testing(signedIn: account)
+                let store = try await AccountStore.inMemory(signedIn: account)
                 let client = try AuthenticatedClient(
                     origin: server.address, store: store, authority: try OAuthAuthority.direct(server))
                 await expectAccountError(.misconfigured) { try await client.get("/") }
@@ -485,7 +485,7 @@ struct AuthenticatedClientTests {
         "Refuses an API client for an origin that must not receive a token",
         arguments: ["http://api.example.com", "api.example.com", "https://api.example.com/v1", "https://a.example?x"])
     func badOrigin(_ origin: String) async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         expectAccountError(.invalidArgument) {
             try AuthenticatedClient(origin: origin, store: store, authority: ScriptedAuthority())
         }
@@ -504,7 +504,7 @@ struct AuthenticatedClientTests {
                 account.issuer = server.address
                 account.credentials.refreshToken = nil
                 let authority = try OAuthAuthority(issuer: server.address, clientID: "tool", service: .github)
-                let store = try await AccountStore.testing(signedIn: account)
+                let store = try await AccountStore.inMemory(signedIn: account)
                 let elsewhere = try AuthenticatedClient(origin: other.address, store: store, authority: authority)
                 #expect(try await elsewhere.get("/x").head.status == 401)
                 #expect(server.requests.isEmpty)

@@ -41,7 +41,7 @@ struct MiddlewareTests {
 
     init() async throws {
         let old = Account.testing(at: Self.now.addingTimeInterval(-3600), expiringIn: .seconds(7200))
-        store = try await .testing(signedIn: old)
+        store = try await .inMemory(signedIn: old)
         client = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
     }
 

@@ -14,7 +14,7 @@ struct ScriptedTransportTests {
     private let clock = ManualClock()
 
     private func api(_ transport: ScriptedTransport) async throws -> AuthenticatedClient {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         return try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
             transport: transport.send)
@@ -64,7 +64,7 @@ struct ScriptedTransportTests {
     }
 
     @Test func `Refuses a response from a custom transport that is too long`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
             maximumResponseLength: 3, transport: ScriptedTransport([.json("1234")]).send)

@@ -29,7 +29,7 @@ struct StreamTests {
     ) async throws -> AuthenticatedClient {
         let old = Account.testing(at: ManualClock().now.addingTimeInterval(-3600), expiringIn: .seconds(7200))
         return try AuthenticatedClient(
-            origin: server.address, store: try await .testing(signedIn: old), authority: authority, timeout: timeout,
+            origin: server.address, store: try await .inMemory(signedIn: old), authority: authority, timeout: timeout,
             maximumResponseLength: 1000)
     }
 
@@ -169,7 +169,7 @@ struct StreamTests {
     @Test func `Passes whole bodies to and from a custom transport`() async throws {
         let transport = ScriptedTransport([.json("[1]"), .json("[2]", status: .notFound)])
         let client = try AuthenticatedClient(
-            origin: "https://api.example.com", store: try await .testing(signedIn: .fresh(at: ManualClock().now)),
+            origin: "https://api.example.com", store: try await .inMemory(signedIn: .fresh(at: ManualClock().now)),
             authority: ScriptedAuthority(), transport: transport.send)
         let received = Received()
         let response = try await client.stream(request(.put), body: body(["one ", "two"])) { received.add($1) }

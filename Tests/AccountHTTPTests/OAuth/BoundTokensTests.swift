@@ -222,7 +222,7 @@ struct BoundTokensTests {
         account.credentials.tokenType = "DPoP"
         account.credentials.proofKey = key.secret
         return try AuthenticatedClient(
-            origin: server.address, store: try await .testing(signedIn: account), authority: ScriptedAuthority())
+            origin: server.address, store: try await .inMemory(signedIn: account), authority: ScriptedAuthority())
     }
 
     @Test func `Adds a proof to each request to an API`() async throws {
@@ -249,7 +249,7 @@ struct BoundTokensTests {
             var tokens = Credentials(accessToken: Secret("access-2"), tokenType: "DPoP", issuedAt: ManualClock().now)
             tokens.refreshToken = Secret("refresh-2")
             let client = try AuthenticatedClient(
-                origin: server.address, store: try await .testing(signedIn: account),
+                origin: server.address, store: try await .inMemory(signedIn: account),
                 authority: ScriptedAuthority(refresh: [.tokens(tokens)]))
             #expect(try await client.get("/notes").head.status == 200)
             #expect(server.requests.map { $0.headers["authorization"] } == ["DPoP access-1", "DPoP access-2"])

@@ -46,7 +46,7 @@ struct MachineAuthorityTests {
 
     @Test func `Tests the expiry of a machine's token in five lines`() async throws {
         let service = ScriptedAuthority(clock: clock)
-        let store = try await AccountStore.testing(signedIn: .machine(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .machine(at: clock.now), clock: clock)
         #expect(try await store.accessToken(with: service) == Secret("access-1"))
         clock.advance(by: .seconds(3600))
         #expect(try await store.accessToken(with: service) == Secret("access-2"))
@@ -173,7 +173,7 @@ struct MachineAuthorityTests {
     @Test func `Stores and renews the session of a machine`() async throws {
         try await run { server in
             let authority = try authority(server)
-            let store = try await AccountStore.testing(signedIn: nil, clock: clock)
+            let store = try await AccountStore.inMemory(signedIn: nil, clock: clock)
             try await store.signIn { try await authority.signIn() }
             #expect(await store.checkSession(with: authority, maximumAge: .seconds(900)).account?.id == "nightly")
             #expect(forms(server).count == 1)

@@ -238,7 +238,7 @@ struct TokenDerivationTests {
             request.target == "/token" ? .json(Self.response) : .response(200)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
-            let store = try await AccountStore.testing(
+            let store = try await AccountStore.inMemory(
                 signedIn: account(at: server.address, refreshToken: "r"), clock: ManualClock(FixedClock().now))
             _ = try await store.accessToken(for: try TokenTarget(resources: ["urn:a"]), timeout: nil, with: authority)
             #expect(try await store.signOut(with: authority).revocation == .done)

@@ -218,7 +218,7 @@ struct TokenEndpointTests {
 
     @Test func `Sends a refresh token once, and discovers at the next refresh`() async throws {
         try await withServer { server in
-            let store = try await AccountStore.testing(
+            let store = try await AccountStore.inMemory(
                 signedIn: account(server, server.address + "/old"), clock: clock)
             await #expect(throws: AccountError.self) { try await store.refresh(with: authority(server)) }
             // A refusal counts only at the endpoint that the service names now.

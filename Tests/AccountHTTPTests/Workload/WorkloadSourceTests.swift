@@ -31,11 +31,6 @@ struct WorkloadSourceTests {
         ("github-actions", ["github-actions"]), ("gitlab", ["env", "GITLAB_OIDC_TOKEN"]),
         ("env TOKEN", ["env", "TOKEN"]),
         ("file /run/a token", ["file", "/run/a token"]), ("command  print --now", ["command", "print", "--now"]),
-        ("id-jag https://a.example b env C", ["id-jag", "https://a.example", "b", "env", "C"]),
-        (
-            "id-jag https://a.example b command print --now",
-            ["id-jag", "https://a.example", "b", "command", "print", "--now"]
-        ),
     ])
     func `Reads the name of a source, and writes it to an archive`(text: String, words: [String]) throws {
         let source = try WorkloadSource(text)
@@ -49,9 +44,7 @@ struct WorkloadSourceTests {
     }
 
     @Test(arguments: [
-        "", "github", "github-actions now", "env", "env A B", "env A=B", "file", "command", "eyJhbGciOi", "id-jag",
-        "id-jag https://a.example", "id-jag https://a.example b", "id-jag a b env C",
-        "id-jag https://a.example b id-jag https://c.example d env E",
+        "", "github", "github-actions now", "env", "env A B", "env A=B", "file", "command", "eyJhbGciOi",
     ])
     func `Refuses an unknown source without repeating it`(text: String) throws {
         let error = try #require(throws: AccountError.self) { try WorkloadSource(text) }

@@ -32,7 +32,7 @@ final class KeepStage: KeepSurroundings {
 
     init() async throws {
         service = RotatingService(clock: clock)
-        store = try await .testing(signedIn: service.account(), clock: clock, storage: storage)
+        store = try await .inMemory(signedIn: service.account(), clock: clock, storage: storage)
         folder = "/dev/shm/keep-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -110,7 +110,7 @@ final class KeepStage: KeepSurroundings {
                 inside.state.end = token.expiresAt
             }
         case .removed: change { $0.words.append("removed") }
-        case .needsPerson, .failed, .standing: break
+        case .needsPerson, .failed: break
         case .stopping: change { $0.words.append("stopping") }
         }
     }

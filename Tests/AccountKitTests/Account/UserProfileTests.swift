@@ -101,7 +101,7 @@ struct UserProfileTests {
         #expect(account.profile["nothing"] == nil)
 
         let storage = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: account, storage: storage)
+        _ = try await AccountStore.inMemory(signedIn: account, storage: storage)
         let profile = try #require(try await storage.stateForNewProcess().account).profile
         #expect(try profile.decoded(as: Settings.self) == settings)
         #expect(profile.email == "alice@example.com", "fields that the type does not have are kept")
@@ -151,7 +151,7 @@ struct UserProfileTests {
         account.profile["nickname"] = .null
 
         let storage = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: account, storage: storage)
+        _ = try await AccountStore.inMemory(signedIn: account, storage: storage)
         let profile = try #require(try await storage.stateForNewProcess().account).profile
         #expect(profile == ["plan": "free", "address": ["city": "Ulm"], "list": [1]])
     }
@@ -181,7 +181,7 @@ struct UserProfileTests {
     @Test func `A check overwrites fields named like a claim, and keeps other fields`() async throws {
         let clock = ManualClock()
         let account = Account.fresh(at: clock.now)
-        let store = try await AccountStore.testing(signedIn: account, clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: account, clock: clock)
         try await store.update { $0.profile.merge(["nickname": "mine", "theme": "dark"]) }
         let identity = Identity(id: account.id, profile: ["nickname": "the service's"])
         _ = await store.checkSession(with: ScriptedAuthority(verify: [.identity(identity)]))

@@ -43,7 +43,7 @@ struct QueuedRevocationTests {
     }
 
     @Test func `Queues the tokens again in the same place after a crash`() async throws {
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: Fixture.alice, clock: clock, storage: InMemoryArchiveStorage())
         let driver = store.driver
         try await driver.withTransaction { transaction in
@@ -60,7 +60,7 @@ struct QueuedRevocationTests {
     private func store(with golden: GoldenEntry, signedIn: Account? = nil) async throws -> AccountStore {
         let storage = InMemoryArchiveStorage()
         storage.overwrite(ArchiveEntry(rawValue: "Revocation-1.plist"), with: try golden.bytes)
-        return try await AccountStore.testing(signedIn: signedIn, clock: clock, storage: storage)
+        return try await AccountStore.inMemory(signedIn: signedIn, clock: clock, storage: storage)
     }
 
     @Test func `Opens the golden queued revocations`() async throws {

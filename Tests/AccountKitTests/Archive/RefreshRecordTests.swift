@@ -139,9 +139,9 @@ struct RefreshRecordTests {
     @Test func `Sends no refresh from any process right after the service failed`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        let first = try await AccountStore.testing(
+        let first = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock, storage: storage)
-        let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let second = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
         for store in [first, second, first, second] {
             #expect(
@@ -164,8 +164,8 @@ struct RefreshRecordTests {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
-        let first = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
-        let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let first = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        let second = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let gate = Gate()
         gate.shut()
         let failing = SteppedAuthority(tokens: {
@@ -198,7 +198,7 @@ struct RefreshRecordTests {
             let base = InMemoryArchiveStorage()
             let failing = ScriptedAuthority(
                 refresh: [.refuse(.unavailable(status: 503, retryAfter: nil))], clock: clock)
-            let before = try await AccountStore.testing(
+            let before = try await AccountStore.inMemory(
                 signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock, storage: base)
             _ = try await before.accessToken(timeout: nil, with: failing)
             switch fault {
@@ -214,7 +214,7 @@ struct RefreshRecordTests {
                         throw AccountError(.inaccessible, "no permission")
                     }
                 })
-            let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+            let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
             let authority = ScriptedAuthority(clock: clock)
             #expect(
                 try await store.accessToken(minimumValidity: .seconds(600), timeout: nil, with: authority)
@@ -230,7 +230,7 @@ struct RefreshRecordTests {
         let clock = ManualClock()
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(
             verify: [.refuse(.rejected("closed"))],
             refresh: [.refuse(.noResponse(.timeout)), .refuse(.oauthError(.invalidGrant))], clock: clock)
@@ -251,8 +251,8 @@ struct RefreshRecordTests {
     @Test func `Treats a refresh as unfinished only after its response was lost`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let gate = Gate()
         gate.shut()
         let authority = SteppedAuthority(tokens: {

@@ -7,7 +7,7 @@ struct SealedRecordsTests {
     private let storage = InMemoryArchiveStorage()
 
     private func store() async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: Fixture.alice, clock: ManualClock(Fixture.now), storage: storage)
+        try await AccountStore.inMemory(signedIn: Fixture.alice, clock: ManualClock(Fixture.now), storage: storage)
     }
 
     @Test func `Writes, reads and replaces a sealed record`() async throws {

@@ -53,7 +53,7 @@ struct StoredOfflineKeyTests {
 
     private func store(with golden: GoldenEntry) async throws -> AccountStore {
         storage.overwrite(entry, with: try golden.bytes)
-        return try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
+        return try await AccountStore.inMemory(signedIn: Fixture.alice, clock: clock, storage: storage)
     }
 
     @Test func `Uses the golden offline key after a change of archive keys`() async throws {
@@ -85,7 +85,7 @@ struct StoredOfflineKeyTests {
     }
 
     @Test func `Removes the golden sign-out mark if the sign-out failed`() async throws {
-        let store = try await AccountStore.testing(signedIn: Fixture.alice, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice, clock: clock, storage: storage)
         storage.overwrite(entry, with: try GoldenEntry.offlineKeyOfSignOut.bytes)
         let key = try await store.offlineKey().record.payload
         #expect(key.key.fingerprint == GoldenEntry.fingerprint)

@@ -15,7 +15,6 @@ struct SecretVariablesTests {
     @Test(
         arguments: [
             (.other, tokens.union(archives).union(keySources)), (.key, tokens.union(archives)),
-            (.ownArchive, tokens),
         ] as [(SecretVariables.Purpose, Set<String>)])
     func `Hides the secrets of the app and of its store from each program`(
         purpose: SecretVariables.Purpose, names: Set<String>

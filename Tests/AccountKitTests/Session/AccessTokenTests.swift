@@ -20,7 +20,7 @@ struct AccessTokenTests {
         seconds: TimeInterval?, minimumValidity: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: seconds.map { .seconds($0) }), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         let token = try await store.accessToken(
@@ -34,7 +34,7 @@ struct AccessTokenTests {
         lifetime: TimeInterval, age: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(lifetime)), clock: clock)
         clock.advance(by: .seconds(age))
         let authority = ScriptedAuthority(clock: clock)
@@ -51,7 +51,7 @@ struct AccessTokenTests {
         seconds: TimeInterval?, step: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: seconds.map { .seconds($0) }), clock: clock)
         // The new tokens have the dates of the clock before it was set back.
         let authority = ScriptedAuthority(clock: ManualClock(clock.now))
@@ -71,7 +71,7 @@ struct AccessTokenTests {
         ] as [[TimeInterval]])
     func `Refreshes at most once after each of several clock jumps`(steps: [TimeInterval]) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         for step in steps {
             clock.advance(by: .seconds(step))
@@ -83,13 +83,13 @@ struct AccessTokenTests {
 
     @Test func `Returns the old token if the refresh fails after a clock change`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
         clock.advance(by: .seconds(-7200))
         #expect(try await store.accessToken(timeout: nil, with: authority) == Secret("access-1"))
         #expect(authority.requests == [.refresh])
 
-        let bare = try await AccountStore.testing(
+        let bare = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now.addingTimeInterval(7200), hasRefreshToken: false), clock: clock)
         #expect(try await bare.accessToken(timeout: nil, with: authority) == Secret("access-1"))
         #expect(authority.requests == [.refresh])
@@ -105,7 +105,7 @@ struct AccessTokenTests {
         failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(failure)], clock: clock)
         #expect(
@@ -127,7 +127,7 @@ struct AccessTokenTests {
     @Test func `Keeps an account without a refresh token, but returns no expired token`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
         let error = await expectAccountError(.notSignedIn) {
@@ -149,7 +149,7 @@ struct AccessTokenTests {
         let clock = ManualClock()
         let account = Account.testing(
             at: clock.now.addingTimeInterval(-age), expiringIn: .seconds(86_400), hasRefreshToken: hasRefreshToken)
-        return try await AccountStore.testing(signedIn: account, clock: clock)
+        return try await AccountStore.inMemory(signedIn: account, clock: clock)
     }
 
     /// The token that replaces a refused one.
@@ -186,7 +186,7 @@ struct AccessTokenTests {
 
     @Test func `Replaces a token that was refused as a replacement after a minute`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(86_400)), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         let refused = try #require(store.account)
@@ -242,8 +242,8 @@ struct AccessTokenTests {
     ) async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.refuse(row.failure)], clock: clock)
         let first = await expectAccountError(row.code) { try await store.accessToken(timeout: nil, with: authority) }
         #expect(first?.message.contains(row.reason) == true, "\(String(describing: first))")
@@ -258,7 +258,8 @@ struct AccessTokenTests {
     }
 
     @Test func `Returns no token of another user who signs in during the request`() async throws {
-        let store = try await AccountStore.testing(signedIn: .expired(at: Fixture.now), clock: ManualClock(Fixture.now))
+        let store = try await AccountStore.inMemory(
+            signedIn: .expired(at: Fixture.now), clock: ManualClock(Fixture.now))
         let authority = ScriptedAuthority(refresh: [.hang], clock: ManualClock(Fixture.now))
         let token = Task { try await store.accessToken(timeout: nil, with: authority) }
         await authority.waitForRequest(.refresh)

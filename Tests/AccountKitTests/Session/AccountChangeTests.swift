@@ -12,8 +12,8 @@ import Foundation
 struct AccountChangeTests {
     @Test func `Keeps the simultaneous changes of several stores`() async throws {
         let storage = InMemoryArchiveStorage()
-        let first = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
-        let second = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let first = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let second = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         let before = try #require(try storage.storedGeneration)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for store in [first, second] {
@@ -31,7 +31,7 @@ struct AccountChangeTests {
     @Test func `Stores the profile as the service returns it`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
         authority.respond(
             to: .updateProfile,
@@ -59,7 +59,7 @@ struct AccountChangeTests {
     }
 
     @Test func `Sends no profile to a service other than the account's service`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let other = OtherService()
         await expectAccountError(.misconfigured) {
             try await store.updateProfile(with: other) { $0.nickname = "Ally" }
@@ -69,7 +69,7 @@ struct AccountChangeTests {
 
     @Test func `Keeps the account unchanged after a failed profile update`() async throws {
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let before = storage.entries
         let authority = ScriptedAuthority()
         authority.respond(to: .updateProfile, with: [.refuse(.noResponse(.timeout))])
@@ -82,8 +82,8 @@ struct AccountChangeTests {
 
     @Test func `Keeps another process's change of another field in a profile update`() async throws {
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
-        let other = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         let authority = ScriptedAuthority()
         authority.respond(to: .updateProfile, with: [.hang])
         let change = Task { try await store.updateProfile(with: authority) { $0.nickname = "Ally" } }
@@ -99,7 +99,7 @@ struct AccountChangeTests {
 
     @Test func `Refuses an account that is too large and keeps the old account`() async throws {
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
         await expectAccountError(.tooLarge) {
             try await store.update { $0.profile["picture"] = .data(Data(count: 1024 * 1024)) }
         }

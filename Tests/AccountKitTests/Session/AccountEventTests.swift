@@ -26,7 +26,7 @@ struct AccountEventTests {
 
     @Test func `Sends all later events to every listener in order`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: nil, clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         let early = (store.events(), store.events())
         try await store.signIn { Fixture.alice }
@@ -50,7 +50,7 @@ struct AccountEventTests {
     }
 
     @Test func `Reports concurrent changes to every listener in the same order`() async throws {
-        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice)
         let listeners = (0..<3).map { _ in store.events() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<50 {
@@ -66,7 +66,7 @@ struct AccountEventTests {
     func `Reports the newest events and the dropped count to a slow listener`(
         extra: Int
     ) async throws {
-        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice)
         let events = store.events()
         for points in 1...(64 + extra) { try await store.update { $0.profile.points = Int64(points) } }
         var iterator = events.makeAsyncIterator()
@@ -80,7 +80,7 @@ struct AccountEventTests {
     }
 
     @Test func `Reports a gap after the events that precede the gap`() async throws {
-        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice)
         var iterator = store.events().makeAsyncIterator()
         try await store.update { $0.profile.points = 1 }
         #expect(await iterator.next(isolation: nil).map(Self.text) == "updated 1")
@@ -91,7 +91,7 @@ struct AccountEventTests {
 
     @Test func `Writes no token in an event`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: nil, clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: clock)
         let events = store.events()
         try await store.signIn { Fixture.alice }
         try await store.refresh(with: ScriptedAuthority(clock: clock))
@@ -104,7 +104,7 @@ struct AccountEventTests {
     }
 
     @Test func `Removes a cancelled listener, and ends all streams with the store`() async throws {
-        var store: AccountStore? = try await AccountStore.testing(signedIn: Fixture.alice)
+        var store: AccountStore? = try await AccountStore.inMemory(signedIn: Fixture.alice)
         let listener = Task { [events = store!.events()] in await Self.texts(events, count: 2) }
         listener.cancel()
         #expect(await listener.value.isEmpty)
@@ -116,7 +116,7 @@ struct AccountEventTests {
     }
 
     @Test func `Reports sign-ins and sign-outs that a power cut may undo`() async throws {
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: nil, storage: HookedStorage(durability: .unknown(reason: "the disk did not confirm")))
         let events = store.events()
         try await store.signIn { Fixture.alice }

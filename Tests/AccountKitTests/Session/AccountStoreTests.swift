@@ -13,9 +13,9 @@ struct AccountStoreTests {
         let storage = InMemoryArchiveStorage()
         let clock = ManualClock()
         let account = Account.fresh(at: clock.now)
-        _ = try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
+        _ = try await AccountStore.inMemory(signedIn: account, clock: clock, storage: storage)
 
-        let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         #expect(store.account == nil)
         #expect(await store.load() == .unverified(account, .init(.notChecked)))
         #expect(store.account == account)
@@ -23,7 +23,7 @@ struct AccountStoreTests {
 
     @Test func `Keeps an account offline, and verifies it online`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable)), .accept], clock: clock)
         #expect(await store.checkSession(with: authority, timeout: nil).text == "unverified access-1: offline")
         #expect(await store.checkSession(with: authority, timeout: nil).text == "verified access-1")
@@ -34,7 +34,7 @@ struct AccountStoreTests {
     func `Does not sign the user out after a clock change`(seconds: TimeInterval) async throws {
         let clock = ManualClock()
         let service = ModelService(clock: clock)
-        let store = try await AccountStore.testing(signedIn: service.account(of: "alice"), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: service.account(of: "alice"), clock: clock)
         clock.advance(by: .seconds(seconds))
         guard case .verified = await store.checkSession(with: service, timeout: nil) else {
             Issue.record("the session was lost")
@@ -49,7 +49,7 @@ struct AccountStoreTests {
     @Test func `Clears the account and stores the reason after an explicit rejection`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
         let state = await store.checkSession(with: authority, timeout: nil)
@@ -67,20 +67,20 @@ struct AccountStoreTests {
     }
 
     @Test func `Returns the shared store from AccountStore.shared after makeShared`() async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         store.makeShared()
         #expect(AccountStore.shared === store)
         #expect(AccountStore.shared?.account?.username == "alice")
 
         // A test and its child tasks have a separate shared store. The shared store of the app stays the same.
-        let own = try await AccountStore.testing(signedIn: nil)
+        let own = try await AccountStore.inMemory(signedIn: nil)
         try await AccountStore.withShared(own) {
             #expect(AccountStore.shared === own)
             async let inChild = AccountStore.shared
             #expect(await inChild === own)
             #expect(await Task.detached { AccountStore.shared }.value === store)
             // The tested code shares its store only within the test.
-            let another = try await AccountStore.testing(signedIn: nil)
+            let another = try await AccountStore.inMemory(signedIn: nil)
             another.makeShared()
             #expect(AccountStore.shared === another)
         }

@@ -14,7 +14,7 @@ struct ArchiveRoomTests {
     private let storage = InMemoryArchiveStorage()
 
     private func store() async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
     }
 
     private func stored() async throws -> Account {

@@ -22,7 +22,7 @@ struct BoundSessionTests {
     }
 
     private func store(_ account: Account? = nil) async throws -> AccountStore {
-        try await .testing(signedIn: account, clock: clock, storage: storage)
+        try await .inMemory(signedIn: account, clock: clock, storage: storage)
     }
 
     private func tokens(_ number: Int, _ type: String = Credentials.boundType, refreshes: Bool = true) -> Credentials {
@@ -98,7 +98,7 @@ struct BoundSessionTests {
             var account = bound
             account.credentials.tokenType = "Bearer"
             if !hasRefreshToken { account.credentials.refreshToken = nil }
-            let store = try await AccountStore.testing(signedIn: account, clock: clock)
+            let store = try await AccountStore.inMemory(signedIn: account, clock: clock)
             let service = ScriptedAuthority(refresh: [.tokens(tokens(2))], clock: clock)
             let state = await store.checkSession(with: service, maximumAge: .seconds(900), timeout: nil)
             #expect(state.text == (hasRefreshToken ? "verified access-2" : "unverified access-1: unclearReply"))

@@ -23,7 +23,7 @@ struct DerivedTokenTests {
     }
 
     private func store(_ account: Account? = nil) async throws -> AccountStore {
-        try await .testing(signedIn: account ?? .fresh(at: clock.now), clock: clock, storage: storage)
+        try await .inMemory(signedIn: account ?? .fresh(at: clock.now), clock: clock, storage: storage)
     }
 
     private func tokens(_ token: String, refreshToken: String? = nil) -> ScriptedAuthority.Response {
@@ -145,7 +145,7 @@ struct DerivedTokenTests {
         let authority = ScriptedAuthority(derive: [.hang, .accept], clock: clock)
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
             for _ in 0..<10 {
-                let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+                let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
                 for _ in 0..<10 {
                     group.addTask { try await store.accessToken(for: target, timeout: nil, with: authority) }
                 }

@@ -6,8 +6,8 @@ struct FollowingTests {
     @Test func `Reports the changes of another process in order`() async throws {
         let storage = InMemoryArchiveStorage()
         let clock = ManualClock()
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-        let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         var events = store.events().makeAsyncIterator()
         let following = Task { try await store.observeExternalChanges() }
 
@@ -34,8 +34,8 @@ struct FollowingTests {
         struct Broken: Error {}
         let (changes, continuation) = AsyncThrowingStream.makeStream(of: Void.self, throwing: (any Error).self)
         let storage = HookedStorage(changes: changes)
-        let other = try await AccountStore.testing(signedIn: nil, storage: storage.base)
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: nil, storage: storage.base)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         let events = store.events()
         let following = Task { try await store.observeExternalChanges() }
         try await other.signIn { Fixture.alice }
@@ -50,14 +50,14 @@ struct FollowingTests {
             (Broken() as any Error, AccountError.Code.inaccessible), (AccountError(.busy, "full"), .busy),
         ] {
             let failing = HookedStorage(changes: AsyncThrowingStream { $0.finish(throwing: error) })
-            let store = try await AccountStore.testing(signedIn: nil, storage: failing)
+            let store = try await AccountStore.inMemory(signedIn: nil, storage: failing)
             let thrown = await expectAccountError(code) { try await store.observeExternalChanges() }
             #expect(thrown?.message == "full" || thrown?.cause is Broken)
         }
     }
 
     @Test func `Ends observeExternalChanges without an error on cancellation`() async throws {
-        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice)
         for _ in 0..<20 {
             let following = Task { try await store.observeExternalChanges() }
             following.cancel()

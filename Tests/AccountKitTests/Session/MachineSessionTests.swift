@@ -14,7 +14,7 @@ struct MachineSessionTests {
     private let storage = InMemoryArchiveStorage()
 
     private func store(_ account: Account? = nil) async throws -> AccountStore {
-        try await .testing(signedIn: account ?? .machine(at: clock.now), clock: clock, storage: storage)
+        try await .inMemory(signedIn: account ?? .machine(at: clock.now), clock: clock, storage: storage)
     }
 
     @Test func `Requests another token when the token of a machine expires`() async throws {
@@ -35,7 +35,7 @@ struct MachineSessionTests {
         let refusals: [AuthorityError] = [.oauthError(.invalidClient), .unauthorized, .badRequest, .unclear("page")]
         for refusal in refusals {
             let storage = InMemoryArchiveStorage()
-            let store = try await AccountStore.testing(
+            let store = try await AccountStore.inMemory(
                 signedIn: .machine(at: clock.now, expiringIn: .zero), clock: clock, storage: storage)
             let wrong = ScriptedAuthority(refresh: [.refuse(refusal)], clock: clock)
             for _ in 0..<5 { _ = try? await store.accessToken(timeout: nil, with: wrong) }
@@ -43,7 +43,7 @@ struct MachineSessionTests {
             clock.advance(by: .seconds(2))
             _ = try? await store.accessToken(timeout: nil, with: wrong)
             #expect(wrong.requests.count == 2, "\(refusal)")
-            let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+            let other = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
             let right = ScriptedAuthority(clock: clock)
             #expect(try await other.accessToken(timeout: nil, with: right) == Secret("access-2"), "\(refusal)")
         }
@@ -90,7 +90,7 @@ struct MachineSessionTests {
         let store = try await store(.machine(at: clock.now, expiringIn: .zero))
         let service = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
         await expectAccountError(.serviceUnavailable) { try await store.accessToken(timeout: nil, with: service) }
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         await expectAccountError(.serviceUnavailable) { try await other.accessToken(timeout: nil, with: service) }
         #expect(service.requests == [.refresh])
     }
@@ -125,7 +125,7 @@ struct MachineSessionTests {
         let store = try await store(.machine(at: clock.now, expiringIn: .zero))
         let withoutSecret = UnpreparedService()
         await expectAccountError(.misconfigured) { try await store.accessToken(timeout: nil, with: withoutSecret) }
-        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let other = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let service = ScriptedAuthority(clock: clock)
         #expect(try await other.accessToken(timeout: nil, with: service) == Secret("access-2"))
     }

@@ -24,7 +24,7 @@ struct RefreshUnderWayTests {
         let refresh: Task<Account, any Error>
 
         init(answering answer: AuthorityError? = nil) async throws {
-            store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+            store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: base)
             // The lock timeout of this store is zero, so each call fails if the refresh holds the lock.
             other = AccountStore(
                 storage: base, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock, lockTimeout: .zero)
@@ -58,7 +58,7 @@ struct RefreshUnderWayTests {
                 asked.withLock { $0.append(duration) }
                 return false
             })
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         let authority = SteppedAuthority()
         await #expect(throws: AccountError.self) { try await store.refresh(with: authority) }
         #expect(authority.requests == [])
@@ -80,7 +80,7 @@ struct RefreshUnderWayTests {
         let storage = HookedStorage(
             base: faulty, onLeaseEnd: { endCount.withLock { $0 += 1 } },
             onSending: { duration in duration > .zero || !isLeaseLost })
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         // The first write is the intent, the second the account.
         faulty.inject(.fails(AccountError(.conflict, "the lock was lost")), at: 2, of: .replace)
         let account = try await store.refresh(with: SteppedAuthority())
@@ -112,7 +112,7 @@ struct RefreshUnderWayTests {
 
     @Test func `Returns the unexpired token to a caller that cannot wait for a refresh`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
         let first = Task { try await store.accessToken(minimumValidity: .seconds(60), timeout: nil, with: authority) }
@@ -124,14 +124,14 @@ struct RefreshUnderWayTests {
     }
 
     @Test func `Returns at once from finishPendingRequests without an exchange`() async throws {
-        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice)
         await store.finishPendingRequests()
         #expect(store.hasFinishedExchanges)
     }
 
     @Test func `Waits in finishPendingRequests until an abandoned lease is released`() async throws {
         let storage = SlowLetter()
-        let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice, storage: storage)
         await expectAccountError(.busy) { try await store.refresh(with: SteppedAuthority(), timeout: .zero) }
         await store.finishPendingRequests()
         #expect(storage.leaseCount.withLock { $0 } == 0)
@@ -140,7 +140,7 @@ struct RefreshUnderWayTests {
 
     @Test func `Abandons the wait for another process if the caller times out`() async throws {
         let scene = try await Scene()
-        let third = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
+        let third = try await AccountStore.inMemory(signedIn: nil, clock: scene.clock, storage: scene.base)
         let authority = SteppedAuthority()
         for _ in 1...20 {
             let state = await third.checkSession(with: authority, timeout: .zero)
@@ -162,8 +162,8 @@ struct RefreshUnderWayTests {
         let faulty = FaultyArchiveStorage(base)
         let (ended, end) = AsyncStream.makeStream(of: Void.self)
         let storage = HookedStorage(base: faulty, onLeaseEnd: { end.yield() })
-        _ = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
-        let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        _ = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         switch point {
         case "lease": faulty.inject(.stalls, of: .lease)
         case "lock": faulty.inject(.stalls, of: .begin)
@@ -216,7 +216,7 @@ struct RefreshUnderWayTests {
     @Test func `Reports no exchange for a refresh that could not be saved`() async throws {
         let clock = ManualClock()
         let storage = FaultyArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .reserve)

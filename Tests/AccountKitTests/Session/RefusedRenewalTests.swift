@@ -16,7 +16,7 @@ struct RefusedRenewalTests {
     private let storage = InMemoryArchiveStorage()
 
     private func store(expiringIn seconds: TimeInterval?) async throws -> AccountStore {
-        try await AccountStore.testing(
+        try await AccountStore.inMemory(
             signedIn: .testing(at: clock.now, expiringIn: seconds.map { .seconds($0) }), clock: clock, storage: storage)
     }
 
@@ -52,7 +52,7 @@ struct RefusedRenewalTests {
         let first = try await store(expiringIn: 0)
         let service = service(.badRequest)
         await expectAccountError(.renewalRefused) { try await first.accessToken(timeout: nil, with: service) }
-        let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let second = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let error = await expectAccountError(.renewalRefused) {
             try await second.accessToken(timeout: nil, with: service)
         }

@@ -10,7 +10,7 @@ struct ReplacementTests {
     private let storage = InMemoryArchiveStorage()
 
     private func store() async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
+        try await AccountStore.inMemory(signedIn: Fixture.alice, storage: storage)
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
@@ -61,7 +61,7 @@ struct ReplacementTests {
         let store = try await store()
         let before = storage.entries
         let otherStorage = InMemoryArchiveStorage()
-        let other = try await AccountStore.testing(signedIn: nil, storage: otherStorage)
+        let other = try await AccountStore.inMemory(signedIn: nil, storage: otherStorage)
         store.confirmReplacements { _, _ in .store(in: other) }
         let authority = SteppedAuthority()
         #expect(try await way.signIn(store, authority).id == "carol")
@@ -72,7 +72,7 @@ struct ReplacementTests {
 
     @Test func `Holds no lock during the handler, and calls it for each other user`() async throws {
         let store = try await store()
-        let second = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let second = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         let asked = Mutex<[String]>([])
         store.confirmReplacements { stored, _ throws(AccountError) in
             let isFirst = asked.withLock { asked in

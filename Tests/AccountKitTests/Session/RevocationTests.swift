@@ -19,7 +19,7 @@ struct RevocationTests {
     private func signedOut(
         _ storage: any ArchiveStorage, answering answer: ScriptedAuthority.Response
     ) async throws -> (AccountStore, SignOutReport) {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         return (store, try await store.signOut(with: ScriptedAuthority(revoke: [answer], clock: clock)))
     }
 
@@ -77,7 +77,7 @@ struct RevocationTests {
 
     @Test func `Revokes no token after a failed sign-out`() async throws {
         let storage = FaultyArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut(with: authority) }
@@ -124,7 +124,7 @@ struct RevocationTests {
     @Test(arguments: ["Refresh.plist", "Revocation-1.plist", "SignOut.plist"], [3, 1024 * 1024 + 1])
     func `Signs out and in despite damaged records beside the archive`(name: String, count: Int) async throws {
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         func damage() {
             storage.overwrite(ArchiveEntry(rawValue: name), with: [UInt8](repeating: 7, count: count))
         }
@@ -140,7 +140,7 @@ struct RevocationTests {
 
     @Test func `Signs out with a full disk, and sends the revocation to the service`() async throws {
         let storage = FaultyArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 1, of: .replace)
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
         let report = try await store.signOut(with: authority)
@@ -155,7 +155,7 @@ struct RevocationTests {
             _ = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
             clock.advance(by: .seconds(3600))
         }
-        let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let pending = try await store.pendingRevocations()
         #expect(pending.count == 8)
         #expect(pending.map { clock.now.timeIntervalSince($0.date).rounded() }.max() == 28_800.0)
@@ -187,7 +187,7 @@ struct RevocationTests {
     func `Distinguishes done, queued, refused and unsupported revocations`(
         answer: Result<RevocationOutcome, AuthorityError>, outcome: SignOutReport.Revocation, stays: Bool
     ) async throws {
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = SteppedAuthority(revocation: { try answer.get() })
         #expect(try await store.signOut(with: authority).revocation == outcome)
         #expect(try await store.pendingRevocations().count == (stays ? 1 : 0))
@@ -196,7 +196,7 @@ struct RevocationTests {
 
     @Test func `Sends a refused revocation at most three times, with pauses`() async throws {
         let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         #expect(
             try await store.signOut(with: refusing).revocation == .refused(.oauthError("unsupported_token_type")))
         for pause in [60.0, 120] {
@@ -211,7 +211,7 @@ struct RevocationTests {
 
     @Test func `Retries an undelivered revocation with pauses of at most a day`() async throws {
         let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         try await store.signOut(with: failing)
         let second = await store.deliverRevocations(with: { _ in failing }, ignoringPauses: false)
         #expect(second.map(\.outcome) == [.queued], "at the next request")
@@ -227,7 +227,7 @@ struct RevocationTests {
     @Test func `Ends a revocation's pause on request or if the clock is set back`() async throws {
         for isAskedFor in [true, false] {
             let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
-            let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+            let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
             try await store.signOut(with: failing)
             await store.deliverRevocations { _ in failing }
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
@@ -242,7 +242,7 @@ struct RevocationTests {
         let storage = InMemoryArchiveStorage()
         var account = Account.fresh(at: clock.now)
         account.issuer = "https://other.example.com"
-        let store = try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: account, clock: clock, storage: storage)
         let authority = SteppedAuthority()
         guard case .queued = try await store.signOut(with: authority).revocation else {
             Issue.record("asked another service to revoke")
@@ -318,7 +318,7 @@ struct RevocationTests {
     }
 
     private func replacedSignIn() async throws -> AccountStore {
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: .fresh(at: clock.now), clock: clock, storage: InMemoryArchiveStorage())
         try await store.signIn { Fixture.replaced }
         return store

@@ -246,7 +246,7 @@ struct SharedStorageTests {
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
         func signOut(_ count: Int) async throws {
             for _ in 0..<count {
-                let store = try await AccountStore.testing(
+                let store = try await AccountStore.inMemory(
                     signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
                 _ = try await store.signOut(with: authority)
                 clock.advance(by: .seconds(60))

@@ -23,7 +23,7 @@ struct SignInAndOutTests {
     ) async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let before = storage.entries[.account]
         let authority = ScriptedAuthority(signIn: [.refuse(failure)], clock: clock)
         await expectAccountError(code) {
@@ -35,7 +35,7 @@ struct SignInAndOutTests {
     }
 
     @Test func `The error of a sign-in names an untrusted certificate`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         let detail = "the certificate of id.example:443 is not trusted, or has expired"
         let authority = ScriptedAuthority(signIn: [.refuse(.untrustedTLS(detail))])
         let error = await expectAccountError(.serviceUnavailable) {
@@ -47,7 +47,7 @@ struct SignInAndOutTests {
 
     @Test func `Sends no password if the account could not be saved`() async throws {
         let storage = FaultyArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         let authority = ScriptedAuthority()
         for call in [FaultyArchiveStorage.Call.begin, .reserve] {
             storage.inject(.fails(FaultyArchiveStorage.diskFull), of: call)
@@ -59,7 +59,7 @@ struct SignInAndOutTests {
     }
 
     @Test func `Rethrows the error of an app's own sign-in function`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil)
+        let store = try await AccountStore.inMemory(signedIn: nil)
         let error = AccountError(.init(rawValue: "myOwn"), "my own")
         await expectAccountError(error.code) { try await store.signIn { throw error } }
         struct Mistake: Error {}
@@ -68,7 +68,7 @@ struct SignInAndOutTests {
 
     @Test func `Clears the unfinished refresh of the last session at a sign-in`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
         _ = await store.checkSession(with: authority, timeout: nil)
         #expect(try await store.unfinishedRefresh() == clock.now)
@@ -78,7 +78,7 @@ struct SignInAndOutTests {
 
     @Test func `Removes the local account before sending the revocation`() async throws {
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let authority = ScriptedAuthority(revoke: [.hang])
         let signOut = Task { try await store.signOut(with: authority) }
         await authority.waitForRequest(.revoke)

@@ -33,7 +33,7 @@ struct SignInExchangeTests {
     private let storage = InMemoryArchiveStorage()
 
     private func store(signedIn account: Account? = nil) async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: account, storage: storage)
+        try await AccountStore.inMemory(signedIn: account, storage: storage)
     }
 
     @Test(arguments: Way.allCases)
@@ -91,7 +91,7 @@ struct SignInExchangeTests {
     @Test(arguments: Way.allCases.filter(\.identifies))
     func `Warns that tokens stay valid if no revocation can be sent or queued`(way: Way) async throws {
         let storage = FaultyArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         for number in 1...9 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         let authority = SteppedAuthority(
             user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
@@ -159,7 +159,7 @@ struct SignInExchangeTests {
     @Test(arguments: Way.allCases)
     func `Stores no account after a cancellation during the wait for the lock`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
-        let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: faulty)
         // The first lock belongs to the check that the account can be saved.
         faulty.inject(.stalls, at: 2, of: .begin)
         let authority = SteppedAuthority()
@@ -212,7 +212,7 @@ struct SignInExchangeTests {
     @Test(arguments: Way.allCases)
     func `Revokes the tokens of a sign-in that cannot be stored`(way: Way) async throws {
         let faulty = FaultyArchiveStorage(storage)
-        let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: faulty)
         let authority = SteppedAuthority(tokens: {
             faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
             return Fixture.newTokens

@@ -16,7 +16,7 @@ struct SignInTests {
     private func store(
         signedIn account: Account?, _ storage: any ArchiveStorage
     ) async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
+        try await AccountStore.inMemory(signedIn: account, clock: clock, storage: storage)
     }
 
     @Test func `Replaces the stored account at a sign-in`() async throws {

@@ -13,11 +13,11 @@ struct SimultaneousRefreshTests {
     @Test func `Sends one refresh for several processes`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        _ = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
             for _ in 0..<20 {
-                let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+                let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
                 group.addTask { try await store.accessToken(timeout: nil, with: authority) }
             }
             await authority.waitForRequest(.refresh)
@@ -30,7 +30,7 @@ struct SimultaneousRefreshTests {
 
     @Test func `Sends a new request for a refresh of other tokens`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         _ = try await store.accessToken(timeout: nil, with: authority)
         clock.advance(by: .seconds(3600))

@@ -66,7 +66,7 @@ struct StoppedProcessTests {
     }
 
     private func store(_ storage: any ArchiveStorage) async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
     }
 
     @Test func `Connects before recording a refresh intent, then sends the token`() async throws {

@@ -68,9 +68,9 @@ struct StorageFaultTests {
             storage = FaultyArchiveStorage(base)
             service = ModelService(clock: clock)
             before = operation.before(service, clock)
-            _ = try await AccountStore.testing(signedIn: before, clock: clock, storage: base)
+            _ = try await AccountStore.inMemory(signedIn: before, clock: clock, storage: base)
             if operation == .signInOverDamage { base.overwrite(.account, with: [1, 2, 3]) }
-            store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+            store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         }
     }
 

@@ -12,7 +12,7 @@ struct UnreadableArchiveTests {
     @Test func `Changes an unreadable archive only at a sign-in or sign-out`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        _ = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let good = try #require(storage.entries[.account])
         var flipped = good.bytes
         flipped[flipped.count / 2] ^= 1
@@ -25,7 +25,7 @@ struct UnreadableArchiveTests {
         ] {
             storage.overwrite(.account, with: bytes)
             let before = storage.entries
-            let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+            let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
             let authority = ScriptedAuthority(clock: clock)
             #expect(await store.load() == .unreadable(AccountError(code, "")))
             #expect(await store.checkSession(with: authority, timeout: nil) == .unreadable(AccountError(code, "")))
@@ -61,9 +61,9 @@ struct UnreadableArchiveTests {
     @Test(arguments: Fixture.unreadable.filter { [.inaccessible, .insecureContainer].contains($0.code) })
     func `Fails a sign-out if the archive is inaccessible`(error: AccountError) async throws {
         let base = InMemoryArchiveStorage()
-        _ = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
+        _ = try await AccountStore.inMemory(signedIn: Fixture.alice, storage: base)
         let before = base.entries
-        let store = try await AccountStore.testing(
+        let store = try await AccountStore.inMemory(
             signedIn: nil,
             storage: HookedStorage(base: base, onRead: { entry in if entry == .account { throw error } }))
         await expectAccountError(error.code) { try await store.signOut(with: ScriptedAuthority()) }
@@ -72,7 +72,7 @@ struct UnreadableArchiveTests {
 
     @Test func `Keeps the account in memory while the archive is unreadable`() async throws {
         let storage = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let good = storage.entries[.account]?.bytes
         storage.overwrite(.account, with: [1, 2, 3])
         #expect(await store.load().text == "unreadable: damaged")
@@ -85,7 +85,7 @@ struct UnreadableArchiveTests {
         let storage = HookedStorage(onRead: { entry in
             if entry == .signOut { throw AccountError(.damaged, "too large") }
         })
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         #expect(await store.load() == .signedOut(.neverSignedIn))
         try await store.signIn { .fresh(at: ManualClock().now) }
         try await store.signOut()

@@ -24,7 +24,7 @@ struct UnsavedTokensTests {
         init(newTokens: Credentials = Fixture.newTokens) async throws {
             faulty = FaultyArchiveStorage(base)
             authority = SteppedAuthority(supportsPerGrantRevocation: true, tokens: { newTokens })
-            _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: base)
+            _ = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: base)
             store = Self.process(faulty, clock)
             other = Self.process(base, clock)
             // The first write is the intent. Both attempts to save the response fail.
@@ -45,7 +45,7 @@ struct UnsavedTokensTests {
     /// The access tokens that a delivery revokes now.
     private func delivered(from storage: InMemoryArchiveStorage) async throws -> [String] {
         let service = SteppedAuthority(supportsPerGrantRevocation: true)
-        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         await store.deliverRevocations(with: { _ in service }, ignoringPauses: true)
         return service.revoked
     }

@@ -17,7 +17,7 @@ struct WaitingForAnotherTests {
     private let lease: any ArchiveLease
 
     init() async throws {
-        other = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        other = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: base)
         lease = try await base.acquireRefreshLease(timeout: .zero)
     }
 
@@ -27,7 +27,7 @@ struct WaitingForAnotherTests {
     ) async throws -> Task<Account, any Error> {
         let (listens, continuation) = AsyncStream.makeStream(of: ArchiveEntry.self)
         let storage = HookedStorage(base: base, onListen: { continuation.yield($0) }, changes: changes)
-        let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let store = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let task = Task { try await store.refresh(with: authority, timeout: nil) }
         var entries: Set<ArchiveEntry> = []
         for await entry in listens where entries.insert(entry).inserted && entries.count == 2 { break }

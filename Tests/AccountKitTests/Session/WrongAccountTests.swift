@@ -8,12 +8,12 @@ struct WrongAccountTests {
     private static let bob = Identity(id: "bob", username: "bob")
 
     private func signedIn() async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
+        try await AccountStore.inMemory(signedIn: Fixture.alice, storage: base)
     }
 
     /// The store of another process.
     private func other() async throws -> AccountStore {
-        try await AccountStore.testing(signedIn: nil, storage: base)
+        try await AccountStore.inMemory(signedIn: nil, storage: base)
     }
 
     @Test func `Returns no token until the service confirms the account again`() async throws {
@@ -44,7 +44,7 @@ struct WrongAccountTests {
 
     @Test func `Stores the tokens of a refresh with another user, and withholds them`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: base)
         var lie = Credentials(
             accessToken: Secret("access-2"), refreshToken: Secret("refresh-2"), issuedAt: clock.now)
         lie.isOfOtherUser = true
@@ -73,7 +73,7 @@ struct WrongAccountTests {
 
     @Test func `Delays the next refresh after a refresh that returned another user`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob")), .accept], clock: clock)
         for _ in 1...3 {
             await expectAccountError(.serviceUnavailable) { try await store.accessToken(timeout: nil, with: authority) }
@@ -97,7 +97,7 @@ struct WrongAccountTests {
         let authority = ScriptedAuthority(verify: [.identity(Self.bob), .accept])
         var alice = Fixture.alice
         alice.verifiedAt = Fixture.now
-        let store = try await AccountStore.testing(signedIn: alice, storage: base)
+        let store = try await AccountStore.inMemory(signedIn: alice, storage: base)
         _ = await store.checkSession(with: authority, timeout: nil)
         let state = await store.checkSession(with: authority, maximumAge: .seconds(1_000_000))
         #expect(state.text.hasPrefix("verified"))

@@ -14,6 +14,6 @@ extension InMemoryArchiveStorage {
 
     /// The state that a new process loads.
     func stateForNewProcess() async throws -> SessionState {
-        try await AccountStore.testing(signedIn: nil, storage: self).load()
+        try await AccountStore.inMemory(signedIn: nil, storage: self).load()
     }
 }

@@ -65,9 +65,9 @@ struct DiscoveryRoutes: Sendable {
 
     /// The client authentication methods.
     private var authenticationMethods: JSONValue {
-        if server.settings.clientAssertions != nil { return [.string(ClientAssertions.method)] }
-        // The client of an identity assertion has a secret.
-        if server.settings.workloads != nil { return [.string(ClientAssertions.method), "client_secret_basic"] }
+        if server.settings.clientAssertions != nil || server.settings.workloads != nil {
+            return [.string(ClientAssertions.method)]
+        }
         guard let secret = server.settings.clientSecret else { return ["none"] }
         return .array(secret.methods.map { .string($0.rawValue) })
     }

@@ -72,9 +72,7 @@ struct OAuthForm: Sendable {
     /// Checks the assertion of a workload, and returns its subject.
     func workload(_ assertion: String, or code: OAuthError.Code) throws -> String {
         guard let workloads = settings.workloads else { throw OAuthError(code, "workloads are not accepted") }
-        return try workloads.subject(
-            of: assertion, audience: audience, at: date, or: code,
-            confidential: hasSecret ? (clientID, parameters["resource"]) : nil)
+        return try workloads.subject(of: assertion, audience: audience, at: date, or: code)
     }
 
     /// The requested target.

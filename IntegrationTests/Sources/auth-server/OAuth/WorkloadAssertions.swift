@@ -9,12 +9,9 @@ import Foundation
 
 /// Checks the assertions of workloads, which a test signs with HS256.
 ///
-/// Source: RFC 7523, section 3; RFC 7518, section 3.2; draft-ietf-oauth-identity-assertion-authz-grant, section 4.4.
+/// Source: RFC 7523, section 3; RFC 7518, section 3.2.
 final class WorkloadAssertions: Sendable {
     static let subjectTokenType = "urn:ietf:params:oauth:token-type:jwt"
-
-    /// The type of an assertion that an identity provider issues for a user.
-    private static let identityAssertionType = "oauth-id-jag+jwt"
 
     private let key: String
 
@@ -28,31 +25,19 @@ final class WorkloadAssertions: Sendable {
     /// - Parameters:
     ///   - audience: The required value of `aud`.
     ///   - code: The error if the assertion is not valid.
-    ///   - confidential: The client if it has authenticated with a secret, and the requested resource: the required
-    ///     claims of the assertion of an identity provider.
     /// - Returns: The subject.
-    func subject(
-        of assertion: String, audience: String, at date: Date, or code: OAuthError.Code,
-        confidential: (clientID: String, resource: String?)? = nil
-    ) throws -> String {
+    func subject(of assertion: String, audience: String, at date: Date, or code: OAuthError.Code) throws -> String {
         func refusal(_ text: String) -> OAuthError { OAuthError(code, "the assertion \(text)") }
         let parts = assertion.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Self.object(parts[0]), header["alg"] == "HS256",
-            let claims = Self.object(parts[1])
-        else { throw refusal("is malformed") }
+        guard parts.count == 3, Self.object(parts[0])?["alg"] == "HS256", let claims = Self.object(parts[1]) else {
+            throw refusal("is malformed")
+        }
         guard signature(of: "\(parts[0]).\(parts[1])") == parts[2] else { throw refusal("has an invalid signature") }
         guard claims["aud"] == .string(audience) else { throw refusal("is for another audience") }
         guard case .integer(let expiry)? = claims["exp"], Double(expiry) > date.timeIntervalSince1970 else {
             throw refusal("has expired")
         }
         guard case .string(let subject)? = claims["sub"] else { throw refusal("has no subject") }
-        if header["typ"] == .string(Self.identityAssertionType) {
-            guard let confidential else { throw OAuthError(.invalidClient, "the client must authenticate") }
-            guard claims["client_id"] == .string(confidential.clientID) else { throw refusal("is for another client") }
-            guard claims["resource"] == confidential.resource.map({ .string($0) }) else {
-                throw refusal("is for another resource")
-            }
-        }
         guard case .string(let id)? = claims["jti"], used.withLock({ $0.insert(id).inserted }) else {
             throw refusal("was used before, or has no jti")
         }

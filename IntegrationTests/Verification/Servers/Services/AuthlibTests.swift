@@ -103,21 +103,6 @@ struct AuthlibTests {
         }
     }
 
-    @Test func `Signs in with an identity assertion`() async throws {
-        try await run(secretMethod: "basic") { user in
-            let platform = WorkloadPlatform(audience: user.issuer)
-            try await platform.runIdentityProvider(client: user.client) { provider in
-                let path = user.container.path("id-token")
-                try Data(try await WorkloadPlatform.idToken(of: "alice").utf8).write(to: URL(filePath: path))
-                let source = "id-jag \(provider) \(WorkloadPlatform.identityClient) file \(path)"
-                let resource = ["--resource", "https://api.example.com/"]
-                try await user.expectMachineSession(
-                    ["--workload", source, "--scope", "profile"] + resource, name: "alice",
-                    grant: "urn:ietf:params:oauth:grant-type:jwt-bearer")
-            }
-        }
-    }
-
     @Test func `Reminds a waiting user to check --client-id and --redirect-uri`() async throws {
         try await run { alice in
             let words = ["login", "--web", "--issuer", alice.issuer, "--client-id", "nosuch"]

@@ -203,16 +203,13 @@ extension PythonServerUser {
     ///
     /// - Parameters:
     ///   - options: The options of `login`, besides the service.
-    ///   - name: The output of `whoami`; `nil` for the client ID.
     ///   - grant: The grant of each token request.
-    func expectMachineSession(
-        _ options: [String], name: String? = nil, grant: String = "client_credentials"
-    ) async throws {
+    func expectMachineSession(_ options: [String], grant: String = "client_credentials") async throws {
         let login = try await account.run(["login", "--issuer", issuer, "--client-id", client] + options)
         #expect(login.exitCode == 0, "\(login)")
         try await server.expireTokens(of: client)
         let whoami = try await account("whoami", "--verify")
-        #expect(whoami.output == (name ?? client) + "\n", "\(whoami)")
+        #expect(whoami.output == client + "\n", "\(whoami)")
         let refresh = try await account("refresh")
         #expect(refresh.exitCode == 0, "\(refresh)")
         let log = try await server.log(of: client)

@@ -1,0 +1,47 @@
+public import AccountKit
+public import Logging
+
+extension AccountStore {
+    /// Creates a store for a session in an etcd cluster (3.4 or later, with its JSON gateway), which several machines
+    /// share. The initializer sends no requests.
+    ///
+    /// The entries are encrypted, so etcd, its backups and its administrators see only ciphertext. All machines need the
+    /// same key: a passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
+    ///
+    /// - A quorum confirms each read. Without a quorum, AccountKit reads the account from this machine's replica: the
+    ///   encrypted version that this machine last read or wrote. AccountKit never writes the content of a replica to the
+    ///   cluster.
+    /// - A change holds a lock: a key with an etcd lease of 10 s, which the process renews. A refresh holds another
+    ///   lock with a lease of 15 s. If the process may have sent the refresh token, this lease is 75 s, because a token
+    ///   request may take 60 s. After a process is killed, other processes wait no longer than these times.
+    /// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was
+    ///   suspended for longer than its lease cannot change an entry, and receives `AccountError.Code.conflict`.
+    /// - Without a quorum, a change fails with `AccountError.Code.storeUnreachable`.
+    ///
+    /// The keys are `<prefix>/<app identifier>/<session>/<entry>`. In the keys of locks, the entry begins with a dot. The
+    /// role of the etcd user needs permission only for keys with this prefix. If an entry is copied to another prefix,
+    /// AccountKit cannot open the copy.
+    ///
+    /// - Parameters:
+    ///   - location: The cluster and the prefix.
+    ///   - credentials: The credentials for the cluster.
+    ///   - container: The container of the app. Its identifier is part of the keys, and its caches folder contains the
+    ///     replica.
+    ///   - session: The session.
+    ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
+    ///   - clock: The source of the current date; `nil` for the clock of the machine.
+    ///   - lockTimeout: How long to wait while another process changes the archive.
+    ///   - logger: The logger, or `nil` for none. AccountKit logs no secrets and no personal data.
+    /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.
+    public convenience init(
+        at location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), container: AppContainer,
+        session: SessionName = .default, keySources: [any KeySource], clock: (any WallClock)? = nil,
+        lockTimeout: Duration = .seconds(30), logger: Logger? = nil
+    ) throws(AccountError) {
+        let storage = try EtcdArchiveStorage(
+            location: location, credentials: credentials, container: container, session: session, logger: logger)
+        self.init(
+            storage: storage, appIdentifier: container.identifier, session: session, keySources: keySources,
+            clock: clock, lockTimeout: lockTimeout, logger: logger)
+    }
+}
