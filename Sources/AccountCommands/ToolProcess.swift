@@ -77,6 +77,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     ) -> Never {
         accountkit_open_standard_streams()
         accountkit_signals_restore_quit()
+        accountkit_signals_report_file_limit()
         MainThreadExecutor.run {
             let code: ExitCode
             do {

@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if defined(__GLIBC__)
@@ -46,8 +47,11 @@ int accountkit_can_start_threads(int count) {
         free(threads);
         return 0;
     }
-    // The threads use little of their stacks.
-    pthread_attr_setstacksize(&attributes, 1 << 16);
+    // The threads use little of their stacks. If the address space is limited, they need as much of it as other threads.
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) {
+        pthread_attr_setstacksize(&attributes, 1 << 16);
+    }
     // New threads inherit the mask, so no signal is delivered to them.
     sigset_t all, before;
     sigfillset(&all);
@@ -65,6 +69,25 @@ int accountkit_can_start_threads(int count) {
     pthread_mutex_destroy(&gate.mutex);
     free(threads);
     return started == count;
+}
+
+int accountkit_can_open_files(int count) {
+    int *files = calloc(count > 0 ? (size_t)count : 1, sizeof *files);
+    if (!files) return 0;
+    int opened = 0, code = 0;
+    // A further descriptor for an open file needs no path and no device.
+    while (opened < count && code == 0) {
+        files[opened] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+        if (files[opened] < 0) {
+            code = errno;
+        } else {
+            opened++;
+        }
+    }
+    for (int file = 0; file < opened; file++) close(files[file]);
+    free(files);
+    // Without standard error, nothing is known.
+    return opened == count || code == EBADF;
 }
 
 #ifdef F_OFD_SETLK

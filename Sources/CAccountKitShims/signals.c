@@ -150,6 +150,36 @@ static void install(void) {
     }
 }
 
+// Ctrl-Z: the shell must find the settings of the terminal as they were, because not every shell has its own. When the process
+// continues, it sets the mode for typing again.
+static void handle_stop(int number) {
+    int code = errno;
+    restore_terminal();
+    struct sigaction usual, own;
+    memset(&usual, 0, sizeof usual);
+    usual.sa_handler = SIG_DFL;
+    sigaction(number, &usual, &own);
+    sigset_t only, before;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    raise(number);
+    // The process stops here.
+    pthread_sigmask(SIG_UNBLOCK, &only, &before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigaction(number, &own, NULL);
+    errno = code;
+}
+
+static void set_stop_handler(int is_own) {
+    struct sigaction present, next;
+    memset(&next, 0, sizeof next);
+    next.sa_handler = is_own ? handle_stop : SIG_DFL;
+    next.sa_flags = SA_RESTART;
+    sigemptyset(&next.sa_mask);
+    if (sigaction(SIGTSTP, NULL, &present) != 0 || present.sa_flags & SA_SIGINFO) return;
+    if (present.sa_handler == (is_own ? SIG_DFL : handle_stop)) sigaction(SIGTSTP, &next, NULL);
+}
+
 static void uninstall(void) {
     if (atomic_load(&is_holding) || atomic_load(&is_waiting) || atomic_load(&remembered_terminal) >= 0) return;
     struct sigaction usual;
@@ -228,11 +258,13 @@ int accountkit_signals_begin_typing(int descriptor, struct accountkit_line_keys 
     typing.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ECHONL);
     typing.c_cc[VMIN] = 1;
     typing.c_cc[VTIME] = 0;
+    set_stop_handler(1);
     // Keep what the user has already typed.
     return tcsetattr(descriptor, TCSANOW, &typing);
 }
 
 void accountkit_signals_end_typing(void) {
+    set_stop_handler(0);
     restore_terminal();
     accountkit_signals_remember_terminal(-1);
 }
@@ -260,6 +292,19 @@ void accountkit_signals_restore_inherited(void) {
         sigaction(inherited_numbers[index], &inherited, NULL);
     }
     pthread_sigmask(SIG_SETMASK, &inherited_mask, NULL);
+}
+
+static void ignore(int number) { (void)number; }
+
+void accountkit_signals_report_file_limit(void) {
+    struct sigaction present, own;
+    if (sigaction(SIGXFSZ, NULL, &present) != 0 || present.sa_flags & SA_SIGINFO || present.sa_handler != SIG_DFL) return;
+    memset(&own, 0, sizeof own);
+    // Programs that this process starts would inherit SIG_IGN, but no handler (execve(2)).
+    own.sa_handler = ignore;
+    own.sa_flags = SA_RESTART;
+    sigemptyset(&own.sa_mask);
+    sigaction(SIGXFSZ, &own, NULL);
 }
 
 void accountkit_signals_restore_quit(void) {

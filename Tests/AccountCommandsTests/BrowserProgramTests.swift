@@ -43,6 +43,10 @@ import Testing
         Row(["BROWSER": "gp preview --external", "GITPOD_WORKSPACE_ID": "a"], ["gp": .address], visible: [:]),
         Row(["BROWSER": "lemonade", "SSH_CONNECTION": "1 2 3 4"], ["lemonade": .address], visible: [:]),
         Row(["SSH_CONNECTION": "1 2 3 4"], [:]),
+        Row(["SSH_CLIENT": "1 2 3", "BROWSER": "lemonade"], ["lemonade": .address], visible: [:]),
+        // The user wants no browser.
+        Row(["BROWSER": "none", "DISPLAY": ":0"], [:]),
+        Row(["BROWSER": "None", "WSL_DISTRO_NAME": "Debian"], [:]),
         Row(["CODESPACES": "true"], [:]),
         // A desktop in the container of the editor.
         Row(
@@ -117,6 +121,9 @@ import Testing
         ("firefox", ["firefox", "URL"]), ("firefox %s", ["firefox", "URL"]),
         (" firefox  -new ", ["firefox", "-new", "URL"]),
         ("open --at=%s --now", ["open", "--at=URL", "--now"]), ("my browser", ["my browser", "URL"]),
+        ("open \"%s\"", ["open", "URL"]), ("'/opt/my app/run' --new", ["/opt/my app/run", "--new", "URL"]),
+        ("open --a='b c' ''", ["open", "--a=b c", "", "URL"]), ("lynx &", ["lynx", "URL"]),
+        ("open a%cb 5%% %%s %d", ["open", "a:b", "5%", "%s", "%d", "URL"]),
     ])
     func `Reads arguments in BROWSER, unless a program has that name`(text: String, command: [String]) {
         let first = programs(["BROWSER": text], hidesArguments: false) { $0 == "my browser" }.first

@@ -27,6 +27,11 @@ struct SignInAdviceTests {
             ("invalid_request", "The redirect_uri is not registered", "--redirect-uri URI"),
             ("invalid_request", "Pushed Authorization Request is required", "--device"),
             ("invalid_request", "unknown scope", "--no-default-scopes --scope NAME"),
+            ("device_flow_disabled", nil, "--device, --web or --client-id ID"),
+            (
+                "access_denied", "The resource owner or authorization server denied the request", nil
+            ),
+            ("access_denied", "The resource server is not available", nil),
             ("invalid_request", "something else", nil), ("invalid_request", nil, nil), ("access_denied", nil, nil),
             ("invalid_grant", nil, nil), ("invalid_client", nil, nil), ("server_error", nil, nil), ("", nil, nil),
         ] as [(String, String?, String?)])
@@ -34,6 +39,16 @@ struct SignInAdviceTests {
         let advice = SignInAdvice(OAuthErrorCode(rawValue: code), description: description)
         #expect(advice?.options == options)
         if let advice { #expect(advice.hint.hasPrefix("add \(advice.options), which ")) }
+    }
+
+    @Test(arguments: [
+        (SignInWay.device, "--web or --client-id ID"), (.browser, "--device or --client-id ID"),
+        (.password, "--device, --web or --client-id ID"),
+    ])
+    func `Names another way than the one that the service refused`(way: SignInWay, options: String) {
+        for code in [OAuthErrorCode.unauthorizedClient, .unsupportedGrantType, "device_flow_disabled"] {
+            #expect(SignInAdvice(code, way: way)?.options == options)
+        }
     }
 
     @Test(

@@ -153,6 +153,18 @@ struct SignInOptionsTests {
     }
 
     @Test(arguments: ["--web", "--paste"])
+    func `Reads a pasted address that is quoted and broken into lines`(option: String) async throws {
+        try await run([]) { server, account, container in
+            let session = try await paste(option, account, server, container) { redirection in
+                let middle = redirection.index(redirection.startIndex, offsetBy: redirection.count / 2)
+                return ["\"\(redirection[..<middle])", "  \(redirection[middle...])\""]
+            }
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test(arguments: ["--web", "--paste"])
     func `Restores the terminal after a signal, and at the end of the input`(option: String) async throws {
         try await run([]) { server, account, container in
             let login = account.with("BROWSER", "true").command(["login", option, "--issuer", server.issuer])

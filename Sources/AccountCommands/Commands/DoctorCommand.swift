@@ -68,6 +68,11 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
     }
 
     private func run(in context: CommandContext<App>, _ folders: [Finding]) async throws {
+        // Without threads, the checks below would wait forever.
+        guard ThreadSupply.isSufficient else {
+            let finding = Finding(problem: ThreadSupply.shortage, advice: ": raise the limit (`ulimit -a` shows it)")
+            return try report(folders + [finding], [], in: context.container.directory(of: .default))
+        }
         let sessions = SessionInspection(context: context)
         var findings = folders
         var others = try await sessions.findings()

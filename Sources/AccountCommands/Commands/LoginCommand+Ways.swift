@@ -58,7 +58,7 @@ extension LoginCommand {
                 } else {
                     Terminal.say(
                         "Sign in with your browser. If the browser does not open automatically, open this address:\n\n    \(url)\n\n"
-                            + (acceptsPasted ? Self.pasteText : "")
+                            + (acceptsPasted ? Self.pasteText : "") + Self.openText(signIn)
                             + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 }
                 if acceptsPasted { reader = Task { await Self.receiveLines(signIn, from: lines) } }
@@ -75,9 +75,7 @@ extension LoginCommand {
                 }
                 let programs = ExternalProgram.browsers
                 guard !programs.isEmpty else {
-                    Terminal.say(
-                        "note: the browser is on another machine, and other users of this one can read what a program gets "
-                            + "to open there. Open the address yourself.")
+                    if let note = ExternalProgram.noBrowserText { Terminal.say(note) }
                     return
                 }
                 do {
@@ -116,15 +114,20 @@ extension LoginCommand {
         "If the browser is on another machine, paste the address of its last page here, even if that page shows an error.\n"
     }
 
+    /// Says how long the page can be opened, if this is shorter than the sign-in waits.
+    private static func openText(_ signIn: any BrowserSignIn) -> String {
+        signIn.pageLifetime.map { "Open the address within \($0.text).\n" } ?? ""
+    }
+
     /// Passes pasted addresses to a sign-in that waits for the browser, until the sign-in accepts one.
     private static func receiveLines(_ signIn: any BrowserSignIn, from lines: TypedLines) async {
         // At the end of the input, the sign-in still waits for the browser.
         defer { lines.end() }
         while !Task.isCancelled {
-            let line: String
+            let text: [String]
             do {
                 guard let next = try await lines.next() else { return }
-                line = next
+                text = next
             } catch let error as AccountError where error.code == .invalidArgument {
                 Terminal.say("\(error)")
                 continue
@@ -132,13 +135,30 @@ extension LoginCommand {
                 return
             }
             // The user may press Enter to see whether the command still runs.
-            guard line.contains(where: { !$0.isWhitespace }) else { continue }
+            guard text.contains(where: { !$0.trimmed.isEmpty }) else { continue }
             do {
-                return try signIn.receive(line)
+                return try receive(text, for: signIn)
             } catch {
                 Terminal.say(error.userText)
             }
         }
+    }
+
+    /// Passes the lines of a pasted text to a sign-in. A terminal or a messenger may have broken an address into several lines.
+    static func receive(_ lines: [String], for signIn: any BrowserSignIn) throws(AccountError) {
+        let lines = lines.map(\.trimmed).filter { !$0.isEmpty }
+        let isBroken = lines.dropFirst().allSatisfy { $0.firstRange(of: "://") == nil && !$0.contains(" ") }
+        var failure: AccountError?
+        for text in (isBroken && lines.count > 1 ? [lines.joined()] : []) + lines {
+            if !isBroken, let failure { Terminal.say(failure.userText) }
+            do {
+                return try signIn.receive(text)
+            } catch {
+                // The first error of a broken address is about all of it.
+                failure = isBroken ? failure ?? error : error
+            }
+        }
+        throw failure ?? AccountError(.invalidArgument, "no address was entered")
     }
 
     private func receivePasted(_ signIn: any BrowserSignIn, from lines: TypedLines) throws {
@@ -150,15 +170,16 @@ extension LoginCommand {
         } else {
             Terminal.say(
                 "Open this address in a browser on any machine:\n\n    \(signIn.url)\n\n"
+                    + Self.openText(signIn)
                     + "After the sign-in, the browser goes to an address on its own machine, and may show an error. "
                     + "Copy that complete address, and paste it here. Press Ctrl-C to cancel.")
         }
         while true {
             let limit = signIn.lifetime
-            let next = isTerminal ? try lines.next(within: limit) : try Terminal.readLine(within: limit)
-            guard let line = next else { throw AccountError(.invalidArgument, "no address was entered") }
+            let next = isTerminal ? try lines.next(within: limit) : try Terminal.readLine(within: limit).map { [$0] }
+            guard let text = next else { throw AccountError(.invalidArgument, "no address was entered") }
             do {
-                return try signIn.receive(line)
+                return try Self.receive(text, for: signIn)
             } catch {
                 guard isTerminal else { throw error }
                 Terminal.say(error.userText)

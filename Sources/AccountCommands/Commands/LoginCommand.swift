@@ -242,7 +242,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 }
             }
         } catch {
-            let error = advised(error, plan)
+            let error = await advised(error, plan)
             let advice =
                 "`\(context.hint.command("login", "--replace"))` replaces the archive; the other machines then need this machine's key"
             throw replace ? error : await context.adding(advice, to: error, about: store)
@@ -360,20 +360,31 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Adds a hint to an error if the client ID, or the client secret from the environment, may be wrong.
-    private func advised(_ error: any Error, _ plan: Plan) -> any Error {
+    private func advised(_ error: any Error, _ plan: Plan) async -> any Error {
         let variable = App.clientSecretVariable
         guard var advised = error as? AccountError else { return error }
         if case .oauthError(let code, let description)? = advised.requestFailure?.failureOfRequest,
-            let advice = SignInAdvice(code, description: description),
+            let advice = SignInAdvice(code, description: description, way: plan.way),
             !plan.isMachine || [.invalidScope, .invalidTarget].contains(code)
         {
             advised.hint = advice.hint
+            if code == .invalidScope, let scopes = await (plan.authority as? any RefreshTokenAdvisor)?.signInScopes(),
+                !scopes.isEmpty, !plan.isMachine
+            {
+                advised.hint? += ". This sign-in requested \(scopes.joined(separator: ", ").shown)"
+            }
             return advised
         }
-        guard advised.code == .misconfigured, advised.hint == nil else { return error }
+        // An endpoint that does not explain itself may be missing, or may not be for this client.
+        if advised.code == .serviceUnavailable, advised.requestFailure?.mayBeWayOfSignIn == true,
+            let other = [SignInWay.device: "--web", .browser: "--device"][plan.way], App.offers([.browser, .device])
+        {
+            advised.hint = "nothing was changed; try again, or sign in another way with \(other)"
+        }
+        guard advised.code == .misconfigured, advised.hint == nil else { return advised }
         if plan.isWorkload {
             // Other errors of this code contain their advice.
-            guard case .oauthError? = advised.requestFailure else { return error }
+            guard case .oauthError? = advised.requestFailure else { return advised }
             advised.hint =
                 "check that the service trusts the issuer, the subject and the audience of the assertion. The audience "
                 + "must be the address of the service"
@@ -387,6 +398,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             advised.hint = "check the client secret in \(variable), or unset \(variable) if the client has no secret"
         } else if case .oauthError(.invalidClient, _)? = advised.requestFailure {
             advised.hint = "check --client-id; if the client has a secret, set \(variable)"
+        }
+        if advised.hint == nil, case .oauthError? = advised.requestFailure {
+            advised.hint =
+                "compare --client-id, --redirect-uri and --scope with the registration of the client at the service"
         }
         return advised
     }
@@ -420,5 +435,15 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
         if authority is any DeviceAuthority { return .device }
         return authority is any PasswordAuthority ? .password : .token
+    }
+}
+
+extension AuthorityError {
+    /// Whether an endpoint of a sign-in responded, but neither with an OAuth error nor because it is unavailable.
+    fileprivate var mayBeWayOfSignIn: Bool {
+        switch failureOfRequest {
+        case .badRequest, .refused, .unauthorized, .bearerChallenge, .forbidden, .unclear: true
+        default: false
+        }
     }
 }

@@ -27,7 +27,13 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         let sessions = try await context.sessions()
         var states: [(session: SessionName, state: SessionState)] = []
         for session in sessions {
-            states.append((session, try await context.archive(of: session, isInteractive: false).load()))
+            let store = try context.archive(of: session, isInteractive: false)
+            var state = await store.load()
+            // The record of a refusal to renew the session is on this machine.
+            if let account = state.account, let reason = await store.renewalRefusal(of: account) {
+                state = .unverified(account, reason)
+            }
+            states.append((session, state))
         }
         if options.json {
             let documents = states.map { session, state in
@@ -50,7 +56,14 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     private func cells(of state: SessionState) -> [String] {
         switch state {
         case .verified(let account), .unverified(let account, _):
-            let text = account.isOver(at: Date()) ? "expired" : "signed in"
+            let text =
+                if account.isOver(at: Date()) {
+                    "expired"
+                } else if case .unverified(_, let reason) = state, reason.code == .renewalRefused {
+                    "no longer renewed"
+                } else {
+                    "signed in"
+                }
             let api = account.credentials.resources.first.map { " for \($0.shown)" } ?? ""
             return [account.shownName, (account.issuer ?? "-") + api, text]
         case .signedOut: return ["-", "-", "signed out"]

@@ -58,6 +58,11 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             var rows = rows(state, unfinished, revocations, context)
             let problems = isGiven ? [] : await problems(of: state, context)
+            if document.reason == UnverifiedReason.Code.renewalRefused.rawValue, let account = state.account,
+                let index = rows.firstIndex(where: { $0.0 == Self.expiryLabel })
+            {
+                rows[index].1 = expiry(of: account, isRenewed: false)
+            }
             rows += problems.map { ("Problem", $0) }
             if let date = document.replicaAt {
                 rows.append(("Replica", "from \(StateText.date(date)); the store cannot be reached"))
@@ -83,6 +88,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private static var userLabel: String { "Signed in" }
+    private static var expiryLabel: String { "Expires" }
 
     /// Describes what prevents the next refresh of the account in the archive.
     private func problems(of state: SessionState, _ context: CommandContext<App>) async -> [String] {
@@ -121,7 +127,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             }
             if let tokens = tokens(of: account.credentials) { rows.append(("Tokens", tokens)) }
             rows.append(("Confirmed", account.verifiedAt.map(time) ?? "never"))
-            rows.append(("Expires", expiry(of: account)))
+            rows.append((Self.expiryLabel, expiry(of: account, isRenewed: account.credentials.isRenewable)))
             if account.isOver(at: Date()) {
                 rows.append(("Problem", StateText.sentences(StateText.end(of: account, context.hint))))
             }
@@ -223,11 +229,10 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         return relative.hasPrefix("on ") ? relative : "\(relative) (\(StateText.date(date)))"
     }
 
-    private func expiry(of account: Account) -> String {
+    private func expiry(of account: Account, isRenewed: Bool) -> String {
         guard let expiresAt = account.credentials.expiresAt else { return "unknown" }
         let isExpired = account.credentials.expires(within: .zero, of: Date())
-        let state =
-            account.credentials.isRenewable ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
+        let state = isRenewed ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
         return (isExpired ? "expired " : "") + time(expiresAt) + state
     }
 }

@@ -33,6 +33,7 @@ struct BrowserProgram: Equatable {
     static func all(
         _ value: (String) -> String?, isInstalled: (String) -> Bool, hidesArguments: () -> Bool
     ) -> [BrowserProgram] {
+        if let list = value("BROWSER"), isNone(list) { return [] }
         let chosen = chosen(value("BROWSER"), isInstalled)
         if isInWindowsSubsystem(value) {
             return inWindows(chosen, isInstalled, hidesArguments)
@@ -57,7 +58,8 @@ struct BrowserProgram: Equatable {
         if editors.contains(where: { value($0) != nil }) { return true }
         // Such as `~/.vscode-server/bin/…/helpers/browser.sh`, also of other editors that are made from VS Code.
         if value("BROWSER")?.split(separator: "/").suffix(2) == ["helpers", "browser.sh"] { return true }
-        return (value("SSH_CONNECTION") ?? value("SSH_TTY")) != nil && !hasDisplay(value)
+        let ssh = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"]
+        return ssh.contains { value($0) != nil } && !hasDisplay(value)
     }
 
     /// Whether this process runs in the Windows Subsystem for Linux, where Windows has the browser of the user.
@@ -102,15 +104,40 @@ struct BrowserProgram: Equatable {
         return name.hasSuffix(".exe") ? BrowserProgram(words: words, input: .windowsPath) : nil
     }
 
+    /// Whether `$BROWSER` says that no program opens the browser, as many programs understand it.
+    static func isNone(_ list: String) -> Bool { list.trimmed.lowercased() == "none" }
+
     /// Returns the commands in `$BROWSER`, a colon-separated list (sensible-browser(1)). A name with spaces is one program
-    /// if there is such a program, and otherwise a program with arguments, of which `%s` stands for the page.
+    /// if there is such a program, and otherwise a program with arguments, of which `%s` stands for the page, `%c` for a colon
+    /// and `%%` for a percent sign. Quotation marks keep words together, and `&` at the end has no effect, because a program
+    /// runs in the background anyway.
     private static func chosen(_ list: String?, _ isInstalled: (String) -> Bool) -> [[String]] {
         (list ?? "").split(separator: ":").compactMap { text in
             let text = String(text).trimmed
             guard !text.isEmpty else { return nil }
-            let words = text.split(separator: " ").map(String.init)
-            return words.count == 1 || isInstalled(text) ? [text] : words
+            var words = words(in: text)
+            if words.count > 1, words.last == "&" { words.removeLast() }
+            return isInstalled(text) || words.isEmpty ? [text] : words
         }
+    }
+
+    private static func words(in text: String) -> [String] {
+        var words: [String] = []
+        var word: String?
+        var quote: Character?
+        for character in text {
+            switch character {
+            case quote: quote = nil
+            case "\"", "'":
+                guard quote == nil else { fallthrough }
+                (quote, word) = (character, word ?? "")
+            case " " where quote == nil:
+                if let word { words.append(word) }
+                word = nil
+            default: word = (word ?? "") + String(character)
+            }
+        }
+        return words + (word.map { [$0] } ?? [])
     }
 
     /// Whether the program gets the name of a file that redirects to the address.
@@ -129,7 +156,22 @@ struct BrowserProgram: Equatable {
     func command(with page: String?) -> [String] {
         guard var page else { return words }
         if runsShell { page = page.shellWord }
-        guard words.dropFirst().contains(where: { $0.contains("%s") }) else { return words + [page] }
-        return words.prefix(1) + words.dropFirst().map { $0.replacing("%s", with: page) }
+        let values: [Character: String] = ["s": page, "c": ":", "%": "%"]
+        var hasPage = false
+        let arguments = words.dropFirst().map { word in
+            var result = ""
+            var rest = word[...]
+            while let character = rest.popFirst() {
+                guard character == "%", let next = rest.first, let value = values[next] else {
+                    result.append(character)
+                    continue
+                }
+                rest.removeFirst()
+                if next == "s" { hasPage = true }
+                result += value
+            }
+            return result
+        }
+        return words.prefix(1) + arguments + (hasPage ? [] : [page])
     }
 }

@@ -30,8 +30,12 @@ extension CommandContext {
             return error
         }
         guard var error = error as? AccountError, error.code == .misconfigured, error.hint == nil,
-            let account = archive.account, let machine = account.credentials.machine, App.acceptsIssuer
+            let account = archive.account, App.acceptsIssuer
         else { return error }
+        guard let machine = account.credentials.machine else {
+            if isRefusalOfClient(error.description) { error.hint = clientHint }
+            return error
+        }
         if let problem = ownClientProblem(of: account) {
             (error.message, error.hint) = (problem.message + "; you are still signed in", problem.hint)
             return error
@@ -50,6 +54,18 @@ extension CommandContext {
             error.hint = "check the client secret in \(App.clientSecretVariable)"
         }
         return error
+    }
+
+    private func isRefusalOfClient(_ text: String) -> Bool {
+        ["invalid_client", "incorrect_client_credentials"].contains { text.contains($0) }
+    }
+
+    /// The hint after the service refused the client of a user's session.
+    private var clientHint: String {
+        let login = "sign in again with `\(hint.command("login", "--client-id ID"))`"
+        return Environment.value(App.clientSecretVariable) == nil
+            ? "if the client has a secret, set \(App.clientSecretVariable); if the service has removed the client, \(login)"
+            : "check the client secret in \(App.clientSecretVariable); if the service has removed the client, \(login)"
     }
 
     /// Returns the authority for the service that issued an account's tokens, regardless of the settings.

@@ -58,6 +58,18 @@ package enum ExternalProgram {
             hidesArguments: { ArgumentPrivacy.current.hidesArguments })
     }
 
+    /// Explains why ``browsers`` is empty; `nil` if the user wants that.
+    static var noBrowserText: String? {
+        let chosen = AccountSupport.Environment.value("BROWSER")
+        if let chosen, BrowserProgram.isNone(chosen) { return nil }
+        guard chosen != nil, !ArgumentPrivacy.current.hidesArguments else {
+            return "note: no program on this machine opens your browser. Open the address yourself."
+        }
+        return
+            "note: the browser is on another machine, and other users of this one can read what a program gets to open there. "
+            + "Open the address yourself."
+    }
+
     /// Opens an address with the first of the programs that succeeds. Does not wait for the browser, which may run until the
     /// user closes it. A failure is not an error: the user can open the page manually.
     ///
@@ -105,7 +117,7 @@ package enum ExternalProgram {
     }
 
     static var hasBrowser: Bool {
-        if AccountSupport.Environment.value("BROWSER") != nil { return true }
+        if let chosen = AccountSupport.Environment.value("BROWSER"), !BrowserProgram.isNone(chosen) { return true }
         #if canImport(Darwin)
         return AccountSupport.Environment.value("SSH_CONNECTION") == nil
         #else

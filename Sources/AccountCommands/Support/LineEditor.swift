@@ -33,6 +33,9 @@ struct LineEditor {
     private var isTooLong = false
     private var escape = Escape.none
 
+    /// Whether the user has typed more than spaces since the last line.
+    var hasText: Bool { isTooLong || line.contains { $0 != 0x20 } }
+
     init(limit: Int) { self.limit = limit }
 
     /// Adds a key. Returns an event if the key ends the line.

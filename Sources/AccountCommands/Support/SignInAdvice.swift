@@ -23,16 +23,19 @@ struct SignInAdvice: Equatable {
     /// Returns `nil` if no option helps, or if the error needs other advice.
     ///
     /// Some services report each error in a request as `invalid_request`, and only the description names its cause.
-    init?(_ code: OAuthErrorCode, description: String? = nil) {
+    ///
+    /// - Parameter way: How the user tried to sign in.
+    init?(_ code: OAuthErrorCode, description: String? = nil, way: SignInWay? = nil) {
         switch code {
         case .invalidScope: self = .scopes
         case .invalidTarget: self = .noResource
         case "invalid_redirect_uri", "redirect_uri_mismatch": self = .redirect
         case "invalid_client_metadata", "invalid_software_statement", "unapproved_software_statement":
             self.init("--client-id ID", "names a client that you registered at the service yourself")
-        case .unauthorizedClient, .unsupportedGrantType, "unsupported_response_type":
+        case .unauthorizedClient, .unsupportedGrantType, "unsupported_response_type", "device_flow_disabled":
+            let others = [(SignInWay.device, "--device"), (.browser, "--web")].filter { $0.0 != way }.map(\.1)
             self.init(
-                "--device, --web or --client-id ID",
+                others.joined(separator: ", ") + " or --client-id ID",
                 "chooses another way to sign in, or a client that the service allows to sign in this way")
         case "invalid_request_uri", "request_not_supported", "request_uri_not_supported": self = .device
         case "consent_required": self = .prompt("consent")
@@ -57,7 +60,9 @@ struct SignInAdvice: Equatable {
         self = advice
     }
 
-    private static func advice(for description: String) -> SignInAdvice? {
+    private static func advice(for text: String) -> SignInAdvice? {
+        // The roles of RFC 6749, section 1.1, are not about the parameter `resource`.
+        let description = text.replacing("resource owner", with: "").replacing("resource server", with: "")
         if description.contains("pushed") || description.contains("request_uri") { return .device }
         if description.contains("redirect") { return .redirect }
         if description.contains("resource") { return .noResource }

@@ -43,32 +43,50 @@ final class TypedLines: Sendable {
         }
     }
 
-    /// Waits for a line without blocking other tasks, until the task is cancelled; `nil` if the input has ended. In the
-    /// background of a shell, this method reads nothing.
-    func next() async throws -> String? {
+    /// The lines of a pasted text arrive at once. After a line, more of the text may follow within so many milliseconds.
+    private static let pasteTime: Int32 = 100
+
+    /// Waits for a line, or for all lines of a pasted text, without blocking other tasks, until the task is cancelled; `nil` if
+    /// the input has ended. In the background of a shell, this method reads nothing.
+    func next() async throws -> [String]? {
+        var lines: [String] = []
         while true {
             begin()
             let isTyping = Terminal.isInForeground && Terminal.hasInput(within: 0)
-            if isTyping, let event = try type() { return try Self.line(event) }
-            // Show a key soon after it is typed, without waking up often while the user does nothing.
-            if !isTyping || !Terminal.hasInput(within: 0) {
+            if isTyping, let event = try type() {
+                guard let line = try Self.line(event) else { return lines.isEmpty ? nil : lines }
+                lines.append(line)
+                try await Task.sleep(for: .milliseconds(Self.pasteTime))
+            } else if !isTyping || !Terminal.hasInput(within: 0) {
+                // Show a key soon after it is typed, without waking up often while the user does nothing.
                 try await Task.sleep(for: .milliseconds(isTyping ? 10 : 80))
             }
+            if isComplete(lines) { return lines }
             try Task.checkCancellation()
         }
     }
 
-    /// Waits for a line, and blocks the thread; `nil` if the input has ended.
-    func next(within limit: Duration) throws(AccountError) -> String? {
+    /// Waits in the same way, and blocks the thread.
+    func next(within limit: Duration) throws(AccountError) -> [String]? {
         let end = ContinuousClock.now + limit
+        var lines: [String] = []
         while true {
             begin()
             if SignalGuard.shared.isInterrupted { throw Interruption.error }
             guard ContinuousClock.now < end else { throw Terminal.lateInput(limit) }
             // Limit the wait: a signal that arrives just before the call does not interrupt it.
-            guard Terminal.hasInput(within: 250) else { continue }
-            if let event = try type() { return try Self.line(event) }
+            if Terminal.hasInput(within: lines.isEmpty ? 250 : Self.pasteTime), let event = try type() {
+                guard let line = try Self.line(event) else { return lines.isEmpty ? nil : lines }
+                lines.append(line)
+                _ = Terminal.hasInput(within: Self.pasteTime)
+            }
+            if isComplete(lines) { return lines }
         }
+    }
+
+    /// Whether no further line belongs to a pasted text. A line that has begun belongs to it.
+    private func isComplete(_ lines: [String]) -> Bool {
+        !lines.isEmpty && !Terminal.hasInput(within: 0) && !state.withLock(\.editor.hasText)
     }
 
     /// Reads the keys that have arrived, up to the end of the line, so that the input after it is not consumed.

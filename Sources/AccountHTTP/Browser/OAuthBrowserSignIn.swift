@@ -90,12 +90,16 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     }
 
     private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
-        let text = pastedURL.split { $0.isWhitespace }.joined()
-        let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let text = Self.address(in: pastedURL)
+        var parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        if parts.count == 1, AuthorizationResponse(query: parts[0])?.state != nil { parts.insert("", at: 0) }
         let place = "it begins with \(request.redirectURI)?"
-        guard let url = try? ServiceURL(String(parts.first ?? "")), url == (try? ServiceURL(request.redirectURI)) else {
-            throw AccountError(
-                .invalidArgument, "this is not the URL that the browser showed after the sign-in: \(place)")
+        guard isRedirectURI(parts.first ?? "") else {
+            let what =
+                text.contains { ":/?=&".contains($0) }
+                ? "this is not the URL that the browser showed after the sign-in"
+                : "this is not a URL, but only a part of one: copy the whole URL that the browser showed after the sign-in"
+            throw AccountError(.invalidArgument, "\(what): \(place)")
         }
         guard parts.count == 2, parts[1].utf8.count <= RequestLimit.bytes,
             let response = AuthorizationResponse(query: parts[1])
@@ -106,6 +110,32 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             )
         }
         return response
+    }
+
+    /// Returns the address in a pasted text, without what terminals, messengers and mail programs add: line breaks, characters
+    /// without a width, quotation marks, brackets, and `&amp;` in place of `&`. A URL contains none of them unencoded (RFC 3986,
+    /// section 2 and appendix C).
+    private static func address(in text: String) -> Substring {
+        var scalars = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars where scalar.value > 0x20 && !scalar.properties.isWhitespace {
+            // Such as U+200B and U+FEFF.
+            if scalar.properties.generalCategory != .format { scalars.append(scalar) }
+        }
+        let marks = "<>\"'`“”‘’«»"
+        var address = Substring(String(scalars).replacing("&amp;", with: "&")).drop { marks.contains($0) }
+        while let last = address.last, marks.contains(last) { address.removeLast() }
+        for prefix in ["view-source:", "URL:"] where address.lowercased().hasPrefix(prefix.lowercased()) {
+            address = address.dropFirst(prefix.count)
+        }
+        return address
+    }
+
+    /// Returns whether an address is that of the redirect. The browser may hide its scheme, or the user may have copied only
+    /// the query. The `state` in the query binds a response to this sign-in.
+    private func isRedirectURI(_ text: Substring) -> Bool {
+        if text.isEmpty { return true }
+        guard let own = try? ServiceURL(request.redirectURI) else { return false }
+        return [String(text), "http://" + text].contains { (try? ServiceURL($0)) == own }
     }
 
     func credentials() async throws(AuthorityError) -> Credentials {

@@ -390,6 +390,8 @@ extension APIAuthority: RefreshTokenAdvisor {
     package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {
         await cache.signIn?.refreshTokenAdvice(usesBrowser: usesBrowser)
     }
+
+    package func signInScopes() async -> [String] { await cache.signIn?.signInScopes() ?? [] }
 }
 
 extension APIAuthority: RegisteringAuthority {

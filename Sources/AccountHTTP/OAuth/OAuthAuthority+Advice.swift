@@ -19,4 +19,13 @@ extension OAuthAuthority: RefreshTokenAdvisor {
         let isSent = options.parameters["prompt"] != nil || quirks.authorizationParameters["prompt"] != nil
         return usesBrowser && !isSent ? .parameter(name: "prompt", value: "consent") : nil
     }
+
+    package func signInScopes() async -> [String] {
+        do throws(AuthorityError) {
+            return try await requestedScopes()
+        } catch {
+            logger?.debug("the scopes of the sign-in are not known", metadata: ["error": "\(error)"])
+            return []
+        }
+    }
 }

@@ -77,10 +77,10 @@ struct OAuthExchange: PreparedExchange {
             if let isAtCurrentEndpoint, error.isAnswerOfEndpoint, await !isAtCurrentEndpoint() {
                 throw .unclear("the service may have moved its token endpoint (\(error.userText))")
             }
+            // The tokens belong to that client, so that only another sign-in, which registers the app again, helps.
             if case .oauthError(.invalidClient, _) = error, await isRegistered() {
                 throw .oauthError(
-                    .invalidClient,
-                    description: "the service no longer knows the registration of this app: sign in again")
+                    .unauthorizedClient, description: "the service no longer knows the registration of this app")
             }
             guard case .oauthError(.invalidScope, _) = error, let withoutScopes else { throw error }
             return try await withoutScopes().exchange(if: mayBeSent)

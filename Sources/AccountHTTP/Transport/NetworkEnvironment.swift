@@ -66,25 +66,29 @@ struct NetworkEnvironment: Sendable, Equatable {
         guard let certificateFile else { return nil }
         let start = "SSL_CERT_FILE names \(certificateFile.value), which "
         do throws(SystemCallError) {
-            guard let status = try SystemCall.targetStatus(certificateFile.value) else { return start + "is missing" }
+            guard let status = try SystemCall.targetStatus(certificateFile.value) else {
+                return start + "is missing" + Self.advice
+            }
             guard status.kind == .regular, SystemCall.isReadable(certificateFile.value) else {
-                return start + "is not a readable file"
+                return start + "is not a readable file" + Self.advice
             }
             let file = try FileDescriptor.openForReading(certificateFile.value, followingLinks: true)
             let bytes = try file.read(limit: Self.certificateLimit, expected: status.byteCount)
             return Self.flaw(ofCertificates: bytes, in: certificateFile.value).map { start + $0 }
         } catch {
-            return start + "is not readable (\(error.reason))"
+            return start + "is not readable (\(error.reason))" + Self.advice
         }
     }
 
     private static let certificateLimit = 16 << 20
 
+    private static let advice = ": set SSL_CERT_FILE to a file with certificates, or unset it"
+
     /// Returns why a file contains no certificates to trust, with the command that helps; `nil` if it contains some (RFC 7468,
     /// section 5).
     static func flaw(ofCertificates bytes: [UInt8], in path: String) -> String? {
         guard bytes.contains(where: { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }) else {
-            return "is empty: set SSL_CERT_FILE to a file with certificates, or unset it"
+            return "is empty" + advice
         }
         let text = bytes[...]
         guard text.firstRange(of: Array("-----BEGIN ".utf8)) != nil,

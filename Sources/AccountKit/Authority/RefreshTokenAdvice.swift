@@ -11,4 +11,7 @@ package protocol RefreshTokenAdvisor: AccountAuthority {
     /// Returns a scope or parameter that the sign-in did not send; `nil` if it sent all of them, or if the scopes of
     /// the service are unknown.
     func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice?
+
+    /// Returns the scopes that a sign-in requests; an empty array if they are unknown.
+    func signInScopes() async -> [String]
 }

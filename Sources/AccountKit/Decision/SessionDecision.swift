@@ -141,8 +141,16 @@ package enum SessionDecision {
         return result
     }
 
-    private static let leavesRenewalOpen: Set<OAuthErrorCode> = [
-        .invalidGrant, .invalidClient, .temporarilyUnavailable, .serverError, .slowDown, .authorizationPending,
+    private static let leavesRenewalOpen = passes.union([
+        .invalidGrant, .invalidClient, "incorrect_client_credentials", .slowDown, .authorizationPending,
+    ])
+
+    /// Errors that another attempt may resolve (RFC 6749, section 4.1.2.1). Some services send a code of their own in a response
+    /// whose status is not that of such an error: Slack with 200, and Auth0 with 400.
+    private static let passes: Set<OAuthErrorCode> = [
+        .temporarilyUnavailable, .serverError, "internal_error", "fatal_error", "service_unavailable",
+        "request_timeout",
+        "ratelimited", "too_many_requests",
     ]
 
     /// Returns why the account is not confirmed if the service accepts its access token no longer: the token has expired, or
@@ -189,7 +197,9 @@ package enum SessionDecision {
         case .oauthError(.authorizationPending, _): .pollAgain(slowDown: false)
         case .oauthError(.slowDown, _): .pollAgain(slowDown: true)
         case .oauthError(.expiredToken, _): .startOver
-        case .oauthError(let code, let description) where refusesSignIn.contains(code):
+        // A service may have any further codes of its own, and must not be asked again after them (RFC 8628, section 3.5).
+        case .oauthError(let code, let description)
+        where !passes.contains(code) && !refusesSettings.contains(code) && !isAboutProof(code.rawValue):
             .refused(text(code, description))
         case .bearerChallenge(error: "invalid_token"): .refused("invalid_token")
         case .rejected(let detail), .signInRefused(let detail): .refused(detail)
@@ -230,7 +240,7 @@ package enum SessionDecision {
             switch code {
             case let code where refusesSettings.contains(code):
                 .init(.misconfigured, detail: text(code, description))
-            case .temporarilyUnavailable, .serverError: .init(.serverError, detail: text(code, description))
+            case let code where passes.contains(code): .init(.serverError, detail: text(code, description))
             case "invalid_dpop_proof":
                 .init(.unclearReply, detail: text(code, description) + " (is the clock of this machine right?)")
             default: .init(.unclearReply, detail: text(code, description))
@@ -258,11 +268,13 @@ package enum SessionDecision {
 
     /// Errors about the client or the request, which the user can change with the settings at the service, or with options of
     /// the sign-in (RFC 6749, sections 4.1.2.1 and 5.2; RFC 7591, section 3.2.2; RFC 8707, section 2; OpenID Connect Core,
-    /// section 3.1.2.6). Google reports `redirect_uri_mismatch`.
+    /// section 3.1.2.6). Google reports `redirect_uri_mismatch`, and GitHub
+    /// `device_flow_disabled` and `incorrect_client_credentials`.
     private static let refusesSettings: Set<OAuthErrorCode> = [
         .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest, .invalidTarget,
         "unsupported_response_type", "invalid_redirect_uri", "redirect_uri_mismatch", "invalid_client_metadata",
-        "invalid_request_uri", "request_not_supported", "request_uri_not_supported",
+        "invalid_request_uri", "request_not_supported", "request_uri_not_supported", "device_flow_disabled",
+        "incorrect_client_credentials",
     ]
 
     private static func text(_ code: OAuthErrorCode, _ description: String?) -> String {

@@ -102,8 +102,11 @@ extension AccountError {
             self.init(
                 .serviceUnavailable,
                 "the connection to the service is not secure: \(reason.detail ?? "its certificate is not trusted")",
-                hint: "nothing was changed; check the address, and the clock of this machine. "
-                    + "For a private certificate authority, set SSL_CERT_FILE to the file of its certificate")
+                // A detail about that variable contains its own advice.
+                hint: reason.detail?.contains("SSL_CERT_FILE") == true
+                    ? "nothing was changed"
+                    : "nothing was changed; check the address, and the clock of this machine. "
+                        + "For a private certificate authority, set SSL_CERT_FILE to the file of its certificate")
         case .unclear(let reason) where reason.code == .proxyAuthenticationRequired:
             self.init(
                 .serviceUnavailable, "\(reason)",

@@ -74,6 +74,8 @@ final class LiveSessionEffects: SessionEffects {
     // MARK: The service
 
     func verify(_ account: Account) async throws(AuthorityError) -> Identity {
+        // Without threads, the tasks below would wait forever.
+        guard ThreadSupply.isSufficient else { throw .noThread }
         let identity: Identity?
         do {
             identity = try await withDeadline(deadline) { [service] in try await service.verify(account) }

@@ -49,7 +49,8 @@ struct accountkit_line_keys {
 
 /// Ends canonical mode, in which a line has at most 4,095 bytes, and the echo. Saves the settings as
 /// `accountkit_signals_remember_terminal` does. Call this only in the foreground. If the terminal is not in canonical
-/// mode, it returns 1 without a change, and otherwise 0, or -1 with errno set.
+/// mode, it returns 1 without a change, and otherwise 0, or -1 with errno set. While the process is stopped by Ctrl-Z, the
+/// terminal has the saved settings; call this again after that.
 int accountkit_signals_begin_typing(int descriptor, struct accountkit_line_keys *keys);
 
 /// Restores the saved settings, unless another process uses the terminal now, and discards them.
@@ -67,6 +68,10 @@ _Noreturn void accountkit_end_by_closed_pipe(void);
 /// are ignored, and which signals are blocked in this thread. The function does not restore handlers, because execve(2)
 /// resets them.
 void accountkit_signals_restore_inherited(void);
+
+/// Makes a write beyond the limit for the size of files (setrlimit(2), `RLIMIT_FSIZE`) an error, instead of the end of the
+/// process.
+void accountkit_signals_report_file_limit(void);
 
 /// Restores the inherited handling of SIGQUIT. Swift's runtime may have installed a handler that reports a crash.
 void accountkit_signals_restore_quit(void);

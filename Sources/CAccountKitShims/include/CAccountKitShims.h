@@ -59,6 +59,9 @@ void accountkit_open_standard_streams(void);
 /// Returns whether a number of threads can exist at the same time, beside those of this process. Starts them for a moment.
 int accountkit_can_start_threads(int count);
 
+/// Returns whether a number of descriptors can exist at the same time, beside those of this process. Opens them for a moment.
+int accountkit_can_open_files(int count);
+
 /// Creates a pipe whose ends have O_CLOEXEC, and whose reading end is non-blocking. Returns 0 or -1.
 int accountkit_pipe(int ends[2]);
 

@@ -19,7 +19,13 @@ struct LoopbackRequestTests {
             ("GET", "/done", [], .malformed), ("GET", "/done", ["127.0.0.1:4711", "127.0.0.1:4711"], .malformed),
             ("GET", "/done", ["127.0.0.1"], .malformed), ("GET", "/done", ["127.0.0.1:4712"], .malformed),
             ("GET", "/done", ["evil.example:4711"], .malformed), ("GET", "/done", [""], .malformed),
-            ("GET", "http://127.0.0.1:4711/done", ["127.0.0.1:4711"], .malformed),
+            ("GET", "http://127.0.0.1:4711/done", ["127.0.0.1:4711"], .result),
+            ("GET", "HTTP://LocalHost:4711/callback?code=1", ["localhost:4711"], .callback(query: "code=1")),
+            ("GET", "http://evil.example:4711/done", ["127.0.0.1:4711"], .malformed),
+            ("GET", "http://127.0.0.1:4711/done", ["evil.example:4711"], .malformed),
+            ("GET", "http://127.0.0.1:4711@evil.example/done", ["127.0.0.1:4711"], .malformed),
+            ("GET", "http://127.0.0.1:4711", ["127.0.0.1:4711"], .malformed),
+            ("GET", "https://127.0.0.1:4711/done", ["127.0.0.1:4711"], .malformed),
             ("GET", "*", ["127.0.0.1:4711"], .malformed), ("GET", "", ["127.0.0.1:4711"], .malformed),
         ] as [(String, String, [String], LoopbackRequest.Route)])
     func route(_ method: String, _ target: String, _ hosts: [String], _ expected: LoopbackRequest.Route) {

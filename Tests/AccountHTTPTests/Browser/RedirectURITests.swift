@@ -104,7 +104,7 @@ struct RedirectURITests {
         let redirectURI = try #require(visit.query["redirect_uri"])
         let answer = "code=\(Self.code)&state=\(visit.state)"
         let others = [
-            "", "no address", answer, signIn.url, "https://127.0.0.1:\(visit.port)/callback?\(answer)",
+            "", "no address", Self.code, signIn.url, "https://127.0.0.1:\(visit.port)/callback?\(answer)",
             "http://localhost:\(visit.port)/callback?\(answer)",
             "http://127.0.0.1:\(visit.port + 1)/callback?\(answer)",
             "http://127.0.0.1:\(visit.port)/other?\(answer)", redirectURI,
@@ -122,6 +122,39 @@ struct RedirectURITests {
         // The same URL again changes nothing.
         try signIn.receive("\(redirectURI)?\(answer)")
         #expect(throws: AccountError.self) { try signIn.receive("\(redirectURI)?code=other&state=\(visit.state)") }
+        await signIn.finish(with: .failure(CancellationError()))
+    }
+
+    /// What terminals, messengers and mail programs do to an address. URL stands for the address, and QUERY for its query.
+    @Test(arguments: [
+        "URL", "  URL \r", "\"URL\"", "'URL'", "<URL>", "“URL”", "`URL`", "\u{FEFF}URL\u{200B}", "\u{A0}URL",
+        "view-source:URL", "URL: URL", "QUERY", "?QUERY", "HOST?QUERY", "HTTP://HOST?QUERY", "URL#_=_", "SPLIT", "AMP",
+    ])
+    func `Accepts a pasted address in any form`(form: String) async throws {
+        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
+        let visit = try BrowserVisit(signIn.url)
+        let redirectURI = try #require(visit.query["redirect_uri"])
+        let answer = "code=\(Self.code)&state=\(visit.state)"
+        let url = "\(redirectURI)?\(answer)"
+        var text = form
+        let values = [
+            ("SPLIT", url.split(separator: "-").joined(separator: "-\n  ")), ("AMP", url.replacing("&", with: "&amp;")),
+            ("HOST", redirectURI.replacing("http://", with: "")), ("QUERY", answer),
+        ]
+        for (name, value) in values { text = text.replacing(name, with: value) }
+        text = text == "URL: URL" ? "URL: \(url)" : text.replacing("URL", with: url)
+        let wait = Task { try await signIn.waitForResponse() }
+        try signIn.receive(text)
+        try await wait.value
+        await signIn.finish(with: .failure(CancellationError()))
+    }
+
+    @Test func `Says that a code alone is not an address`() async throws {
+        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
+        let error = #expect(throws: AccountError.self) { try signIn.receive("4/0AbCd-ef") }
+        #expect(error?.message.contains("not the URL") == true)
+        let part = #expect(throws: AccountError.self) { try signIn.receive("AbCdef") }
+        #expect(part?.message.contains("only a part of one") == true)
         await signIn.finish(with: .failure(CancellationError()))
     }
 }

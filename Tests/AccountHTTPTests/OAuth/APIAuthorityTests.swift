@@ -525,11 +525,13 @@ struct APIAuthorityTests {
             let account = try await authority.account(with: try await authority.pollDeviceSignIn(device))
             isForgotten.withLock { $0 = true }
             let failure = await asyncFailure { try await Self.authority(server, client).refresh(account) }
-            guard case .oauthError(.invalidClient, let description)? = failure else {
+            guard case .oauthError(.unauthorizedClient, let description)? = failure else {
                 Issue.record("\(String(describing: failure))")
                 return
             }
-            #expect(description?.contains("sign in again") == true)
+            #expect(description?.contains("no longer knows the registration") == true)
+            // Without a valid token, the session tells the user to sign in again.
+            #expect(failure.map(SessionDecision.refusesRenewal) == true)
             #expect(server.targets.filter { $0 == "/register" }.count == 1)
         }
     }

@@ -158,7 +158,10 @@ struct NetworkEnvironmentTests {
         #expect(settings.map(\.variable) == ["HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"])
         #expect(settings.map(\.value) == ["http://proxy:3128", "intra.example", "/nowhere/ca.pem"])
         #expect(settings[0].effect == "used for auth.example")
-        #expect(settings[2].problem == "SSL_CERT_FILE names /nowhere/ca.pem, which is missing")
+        #expect(
+            settings[2].problem
+                == "SSL_CERT_FILE names /nowhere/ca.pem, which is missing: set SSL_CERT_FILE to a file with certificates, or unset it"
+        )
         let excepted = environment.settings(for: try ServiceURL("https://x.intra.example"))
         #expect(excepted[0].effect == "not used: NO_PROXY names x.intra.example")
         #expect(self.environment([:]).settings(for: try ServiceURL("https://auth.example")).isEmpty)
@@ -169,6 +172,10 @@ struct NetworkEnvironmentTests {
         let transport = HTTPTransport(environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
         let authority = try OAuthAuthority.test("https://localhost:1", transport: transport)
         let thrown = await asyncFailure { try await authority.verify(account(at: "https://localhost:1")) }
-        #expect(thrown == .untrustedTLS("SSL_CERT_FILE names /nowhere/ca.pem, which is missing"))
+        #expect(
+            thrown
+                == .untrustedTLS(
+                    "SSL_CERT_FILE names /nowhere/ca.pem, which is missing: set SSL_CERT_FILE to a file with certificates, or unset it"
+                ))
     }
 }

@@ -8,4 +8,9 @@ import Testing
         #expect(ThreadSupply.canStart(0))
         #expect(ThreadSupply.isSufficient && ThreadSupply.isSufficient)
     }
+
+    @Test func `A process without a limit can open its files, again and again`() {
+        for _ in 0..<1_000 { #expect(ThreadSupply.canOpen(64)) }
+        #expect(ThreadSupply.canOpen(0))
+    }
 }

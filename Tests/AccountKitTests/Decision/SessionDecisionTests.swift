@@ -144,11 +144,24 @@ struct SessionDecisionTests {
         Row("misconfigured", .oauthError(.invalidScope), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .oauthError(.invalidRequest), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .misconfigured("no client id"), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError("device_flow_disabled"), to: asking, .keep(.misconfigured)),
         Row("unknown error on refresh", .oauthError("session_limit_reached"), to: [.refresh], .keep(.unclearReply)),
+
+        // Any other code on a sign-in: that attempt failed, and another one fails too
+        Row("unknown error on sign-in", .oauthError("session_limit_reached"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("unauthorized"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("org_internal"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("incorrect_device_code"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("mfa_required"), to: [.signIn], .refused),
+        Row("unknown error on sign-in", .oauthError("Bad Request"), to: [.signIn], .refused),
 
         // `temporarily_unavailable`, `server_error`: transient, keep
         Row("service in trouble", .oauthError(.temporarilyUnavailable), to: asking, .keep(.serverError)),
         Row("service in trouble", .oauthError(.serverError), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("internal_error"), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("service_unavailable"), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("ratelimited"), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("too_many_requests"), to: asking, .keep(.serverError)),
 
         // `authorization_pending` / `slow_down` / `expired_token`: continue / poll 5 s slower from now on / start over
         Row("device flow", .oauthError(.authorizationPending), to: [.signIn], .pollAgain(slowDown: false)),
@@ -426,7 +439,10 @@ struct SessionDecisionTests {
     /// Responses of the token endpoint to a refresh that another attempt will probably not change.
     static let refusals: [AuthorityError] = [
         .oauthError("interaction_required"), .oauthError("login_required"), .oauthError("consent_required"),
-        .oauthError("bad_refresh_token"), .oauthError("token_expired"), .oauthError(.expiredToken),
+        .oauthError("bad_refresh_token"), .oauthError("token_expired"), .oauthError("invalid_refresh_token"),
+        .oauthError("unauthorized"), .oauthError("deleted_client"), .oauthError("org_internal"),
+        .oauthError("admin_policy_enforced"), .oauthError("mfa_required"), .oauthError("invalid_token"),
+        .oauthError(.expiredToken),
         .oauthError(.accessDenied), .oauthError(.unauthorizedClient), .oauthError(.unsupportedGrantType),
         .oauthError(.invalidRequest), .oauthError(.invalidScope), .oauthError(.invalidTarget), .oauthError(""),
         .badRequest, .refused(status: 404), .refused(status: 410), .refused(status: 422), .unauthorized,
@@ -438,7 +454,8 @@ struct SessionDecisionTests {
     static let others: [AuthorityError] = [
         .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.serverError),
         .oauthError(.temporarilyUnavailable), .oauthError(.slowDown), .oauthError(.authorizationPending),
-        .oauthError(.invalidClient), .oauthError("use_dpop_nonce"), .oauthError("invalid_dpop_proof"),
+        .oauthError(.invalidClient), .oauthError("incorrect_client_credentials"), .oauthError("ratelimited"),
+        .oauthError("internal_error"), .oauthError("use_dpop_nonce"), .oauthError("invalid_dpop_proof"),
         .bearerChallenge(error: "invalid_dpop_proof"), .proxyAuthenticationRequired, .intercepted("a web page"),
         .unavailable(status: 429, retryAfter: nil), .unavailable(status: 503, retryAfter: nil),
         .unclear("200 without access_token"), .otherUser(id: "2"), .misconfigured("no token endpoint"),
