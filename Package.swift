@@ -16,7 +16,6 @@ let package = Package(
         .library(name: "AccountDocuments", targets: ["AccountDocuments"]),
         .library(name: "AccountFleet", targets: ["AccountFleet"]),
         .library(name: "AccountHelpers", targets: ["AccountHelpers"]),
-        .library(name: "AccountImport", targets: ["AccountImport"]),
         .library(name: "AccountOffline", targets: ["AccountOffline"]),
         .library(name: "AccountTesting", targets: ["AccountTesting"]),
         .executable(name: "account", targets: ["account"]),
@@ -33,8 +32,6 @@ let package = Package(
         .trait(
             name: "Signatures",
             description: "AccountHTTP: clients that authenticate with a key, and tokens that are bound to a key."),
-        // Without this trait, SwiftPM does not link tpm2-tss (Debian: libtss2-dev).
-        .trait(name: "TPM", description: "AccountKit: keys that the TPM 2.0 of a Linux machine seals."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -54,13 +51,7 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
-        .target(
-            name: "CAccountKitShims",
-            cSettings: [.define("ACCOUNTKIT_TPM", .when(platforms: [.linux], traits: ["TPM"]))],
-            linkerSettings: ["tss2-esys", "tss2-mu", "tss2-rc", "tss2-sys", "tss2-tctildr"].map {
-                .linkedLibrary($0, .when(platforms: [.linux], traits: ["TPM"]))
-            }
-        ),
+        .target(name: "CAccountKitShims"),
 
         // Below the core: cryptography, code that several modules need, and the checks of a connection.
         .target(name: "AccountCrypto", dependencies: ["CSodium"]),
@@ -152,7 +143,6 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
-        .target(name: "AccountImport", dependencies: ["AccountCrypto", "AccountKit", "AccountSupport"]),
         .target(
             name: "AccountOffline",
             dependencies: [
@@ -183,7 +173,6 @@ let package = Package(
                 "AccountCommands",
                 "AccountFleet",
                 "AccountHelpers",
-                "AccountImport",
                 "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -264,11 +253,6 @@ let package = Package(
         ),
         .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(
-            name: "AccountImportTests",
-            dependencies: ["AccountImport", "AccountKit"],
-            exclude: ["Fixtures"]
-        ),
-        .testTarget(
             name: "AccountDocumentsTests",
             dependencies: [
                 "AccountCrypto", "AccountDocuments", "AccountKit", "AccountSupport", "AccountTesting", "TestScene",
@@ -287,7 +271,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
-        // With `verifies`, also the tests that run strace, gcore, Python or a simulated TPM.
+        // With `verifies`, also the tests that run strace, gcore or Python.
         .testTarget(
             name: "AccountKitSystemTests",
             dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto", "archive-exerciser"]
@@ -297,7 +281,7 @@ let package = Package(
                     ? []
                     : [
                         "FollowingProcessTests.swift", "MemoryTests.swift", "SystemCallFaultTests.swift",
-                        "TPMKeyTests.swift", "Support/ProcessMemory.swift",
+                        "Support/ProcessMemory.swift",
                     ])
         ),
         .executableTarget(
@@ -324,8 +308,8 @@ let package = Package(
         .testTarget(
             name: "SnippetTests",
             dependencies: [
-                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting",
-                "BoundedWaiting", "snippet-notes",
+                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountKit", "AccountTesting", "BoundedWaiting",
+                "snippet-notes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

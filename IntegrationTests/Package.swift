@@ -14,7 +14,7 @@ let package = Package(
         .executable(name: "auth-server", targets: ["auth-server"])
     ],
     dependencies: [
-        .package(name: "swift-account-kit", path: "..", traits: ["Offline", "Signatures", "TPM"]),
+        .package(name: "swift-account-kit", path: "..", traits: ["Offline", "Signatures"]),
         .package(name: "account-kit-examples", path: "../Examples"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
@@ -156,7 +156,7 @@ if verifies {
         .testTarget(name: "ServerTests", dependencies: support + ["webdav"], path: "Verification/Servers"),
         // Sessions that several machines share through etcd.
         .testTarget(name: "ClusterTests", dependencies: support, path: "Verification/Clusters"),
-        // Storms of processes, traces of system calls, key programs, a TPM, and the demos.
+        // Storms of processes, traces of system calls, key programs, and the demos.
         .testTarget(name: "ProcessTests", dependencies: support, path: "Verification/Processes"),
     ]
 }

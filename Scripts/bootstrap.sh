@@ -10,7 +10,7 @@ task=${1:?usage: bootstrap.sh TASK}
 # shellcheck disable=SC2034
 {
     release=(libsodium-dev:/usr/include/sodium.h pkg-config:pkg-config)
-    build=("${release[@]}" libsqlite3-dev:/usr/include/sqlite3.h libtss2-dev:/usr/include/tss2/tss2_esys.h)
+    build=("${release[@]}" libsqlite3-dev:/usr/include/sqlite3.h)
     install=("${release[@]}" binutils:strip python3:python3)
     deb=("${install[@]}" dpkg:dpkg-deb)
     demo=("${build[@]}" curl:curl python3:python3)
@@ -30,7 +30,8 @@ task=${1:?usage: bootstrap.sh TASK}
         apache2-utils:htpasswd dovecot-submissiond:/usr/lib/dovecot/submission msmtp:msmtp)
     clusters=("${test[@]}" etcd-server:etcd etcd-client:etcdctl)
     processes=("${clusters[@]}" gdb:gcore gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool
-        dbus:dbus-run-session pass:pass gnupg:gpg swtpm:swtpm tpm2-tools:tpm2_unseal)
+        dbus:dbus-run-session pass:pass gnupg:gpg swtpm:swtpm tpm2-tools:tpm2_unseal
+        systemd:systemd-creds)
     simulation=("${release[@]}")
     faults=("${fleet[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h strace:strace iproute2:ip)
     threads=("${release[@]}" python3:python3)

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 output=${1:?usage: docs.sh FOLDER [GRAPHS]}
 # Modules that other modules link to come first: a link can only refer to a module that is already built.
-modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountImport AccountDocuments AccountOffline AccountCommands AccountHelpers)
+modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountDocuments AccountOffline AccountCommands AccountHelpers)
 graphs=${2:-$(Scripts/symbol_graphs.sh)}
 
 work=$(mktemp -d)

@@ -25,7 +25,7 @@ SOURCES = ["Sources/AccountCommands", "Sources/AccountHelpers", "Sources/account
 RELATED = {
     "login": ["logout", "whoami", "status"], "logout": ["login", "sessions"], "whoami": ["login", "status"],
     "status": ["whoami", "doctor"], "token": ["exec", "keep", "refresh"], "refresh": ["token", "status"],
-    "sessions": ["switch"], "switch": ["sessions"], "store": ["status", "sessions"], "key": ["unlock", "lock"],
+    "sessions": ["switch"], "switch": ["sessions"], "key": ["unlock", "lock"],
     "unlock": ["key", "lock"], "lock": ["key", "unlock"], "exec": ["keep", "env 1"],
     "keep": ["exec", "systemd.service 5"],
     "rule": ["setup", "git-credential", "kube-credential", "docker-credential"],
@@ -33,7 +33,7 @@ RELATED = {
     "setup": ["rule", "doctor", "git-credential", "docker-credential", "kube-credential", "mcp"],
     "git-credential": ["rule", "git-credential 1", "gitcredentials 7"],
     "kube-credential": ["rule", "kubectl 1"], "docker-credential": ["rule", "docker 1", "skopeo 1"],
-    "doctor": ["status"], "import": ["login"],
+    "doctor": ["status"],
 }
 
 

@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "Scripts" / "public-api"
 MODULES = [
-    "AccountKit", "AccountHTTP", "AccountCommands", "AccountDocuments", "AccountFleet", "AccountHelpers", "AccountImport",
+    "AccountKit", "AccountHTTP", "AccountCommands", "AccountDocuments", "AccountFleet", "AccountHelpers",
     "AccountOffline", "AccountTesting",
 ]
 

@@ -16,7 +16,7 @@ Scripts/build.sh root --build-tests
 # If all tests ran at once, some would wait longer for their turn than their timeout for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-16}
 # Run the searches separately: they occupy all processors, which would delay tests with time limits.
-searches='FlowSearchTests|DerivationFlowTests|CheckFlowTests|AccountImportTests'
+searches='FlowSearchTests|DerivationFlowTests|CheckFlowTests'
 {
     "${SWIFT:-swift}" test --enable-all-traits --skip-build --skip "$searches"
     "${SWIFT:-swift}" test --enable-all-traits --skip-build --filter "$searches"

@@ -98,7 +98,7 @@ extension AccountApplication {
         of session: SessionName, in container: AppContainer, at location: StoreLocation?,
         with keySources: [any KeySource], logger: Logger?
     ) throws(AccountError) -> ArchiveReader {
-        guard let location, !location.isFiles else {
+        guard let location else {
             return ArchiveReader(container: container, session: session, keySources: keySources, logger: logger)
         }
         do {

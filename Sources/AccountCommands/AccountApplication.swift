@@ -85,9 +85,6 @@ public protocol AccountApplication: Sendable {
     static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName]
-
-    /// A function that reads the sign-in that an older app saved; `nil` if the app has no `import` command.
-    static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
 
 extension AccountApplication {
@@ -143,9 +140,6 @@ extension AccountApplication {
         throw AccountError(
             .invalidArgument, "this tool cannot list the sessions of a store", hint: "choose a session with --session")
     }
-
-    /// Returns `nil`: by default, there is no `import` command.
-    public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }
 }
 
 /// A service, with the options of a sign-in.
@@ -234,7 +228,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     package var workloadGrant: String?
 
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
-    /// and for an account that an earlier version stored without its client secret, if the user chose its session. Other
+    /// and for an account that is stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
     public private(set) var acceptsGivenSecret = true
 
@@ -310,27 +304,6 @@ extension AccountService {
         case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
         case clientAuthentication, url, clientMetadataURL, bindsTokens, isIssuerNamed, omitsResource
     }
-
-    /// Decodes a service, including the format of earlier versions.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            name: try container.decodeIfPresent(String.self, forKey: .name),
-            issuer: try container.decodeIfPresent(String.self, forKey: .issuer),
-            clientID: try container.decodeIfPresent(String.self, forKey: .clientID),
-            scopes: try container.decode([String].self, forKey: .scopes),
-            usesDefaultScopes: try container.decodeIfPresent(Bool.self, forKey: .usesDefaultScopes),
-            redirectURI: try container.decodeIfPresent(String.self, forKey: .redirectURI),
-            audience: try container.decodeIfPresent(String.self, forKey: .audience),
-            resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
-            parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:],
-            clientAuthentication: try container.decodeIfPresent(String.self, forKey: .clientAuthentication),
-            url: try container.decodeIfPresent(String.self, forKey: .url),
-            clientMetadataURL: try container.decodeIfPresent(String.self, forKey: .clientMetadataURL))
-        bindsTokens = try container.decodeIfPresent(Bool.self, forKey: .bindsTokens)
-        omitsResource = try container.decodeIfPresent(Bool.self, forKey: .omitsResource)
-        isIssuerNamed = try container.decodeIfPresent(Bool.self, forKey: .isIssuerNamed)
-    }
 }
 
 /// A service that `login` offers by name.
@@ -364,20 +337,5 @@ public struct ServiceDescription: Sendable {
         self.registrationPage = registrationPage
         self.supportsBrowser = supportsBrowser
         self.hasClientSecret = hasClientSecret
-    }
-}
-
-/// A sign-in that an older app saved.
-public struct ImportedLogin: Sendable {
-    /// The imported account.
-    public var account: Account
-
-    /// Messages about values that could not be imported.
-    public var warnings: [String]
-
-    /// Creates the result of an import.
-    public init(account: Account, warnings: [String] = []) {
-        self.account = account
-        self.warnings = warnings
     }
 }

@@ -40,13 +40,13 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
             CommandGroup(name: "Tokens", subcommands: [TokenCommand<App>.self, RefreshCommand<App>.self]),
             CommandGroup(
                 name: "Sessions",
-                subcommands: [SessionsCommand<App>.self, SwitchCommand<App>.self, StoreCommand<App>.self]),
+                subcommands: [SessionsCommand<App>.self, SwitchCommand<App>.self]),
             CommandGroup(
                 name: "Keys", subcommands: [KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self]),
         ] + App.commandGroups.map { CommandGroup(name: $0.name, subcommands: $0.subcommands) } + [
             CommandGroup(
                 name: "Maintenance",
-                subcommands: [DoctorCommand<App>.self] + (App.importer == nil ? [] : [ImportCommand<App>.self]))
+                subcommands: [DoctorCommand<App>.self])
         ]
     }
 

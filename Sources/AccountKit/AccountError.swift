@@ -76,9 +76,6 @@ extension AccountError {
         /// No user is signed in.
         public static let notSignedIn = Code(rawValue: "notSignedIn")
 
-        /// The session was moved to another storage, where it is refreshed.
-        public static let moved = Code(rawValue: "moved")
-
         /// The service refuses to renew the session, and the access token has expired or is refused. The account is kept,
         /// but only another sign-in brings a token.
         public static let renewalRefused = Code(rawValue: "renewalRefused")

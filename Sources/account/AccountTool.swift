@@ -2,7 +2,6 @@ import AccountCommands
 import AccountFleet
 import AccountHTTP
 import AccountHelpers
-import AccountImport
 import AccountKit
 import ArgumentParser
 import CAccountKitShims
@@ -187,12 +186,5 @@ enum StandAlone: AccountApplication {
         // An invalid issuer maps to no hosts.
         let known = service.name.flatMap { KnownService.named($0) } ?? (try? KnownService.at(issuer))
         return known?.tokenURLs(at: issuer) ?? []
-    }
-
-    static var importer: (@Sendable (String) throws(AccountError) -> ImportedLogin)? {
-        { path throws(AccountError) in
-            let imported = try LegacyArchive.read(contentsOf: path, now: SystemWallClock().now)
-            return ImportedLogin(account: imported.account, warnings: imported.warnings)
-        }
     }
 }

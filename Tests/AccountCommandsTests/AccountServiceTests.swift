@@ -16,23 +16,6 @@ import Foundation
         resources: ["https://a.example", "https://b.example"],
         parameters: ["prompt": "login"])
 
-    @Test func `Decodes a service that the previous version of AccountKit encoded`() throws {
-        struct Previous: Codable {
-            var name: String?
-            var issuer: String?
-            var clientID: String?
-            var scopes: [String]
-        }
-        let previous = Previous(name: nil, issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"])
-        let bytes = try PropertyListEncoder().encode(previous)
-        #expect(
-            try PropertyListDecoder().decode(AccountService.self, from: bytes)
-                == AccountService(issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"]))
-        // The previous version decodes what this version wrote.
-        let read = try PropertyListDecoder().decode(Previous.self, from: PropertyListEncoder().encode(Self.whole))
-        #expect(read.scopes == ["openid"])
-    }
-
     @Test(arguments: [true, false])
     func `Adds the given scopes to the default scopes only on request`(addsScopes: Bool) throws {
         let service = AccountService(scopes: ["notes"], usesDefaultScopes: addsScopes)
@@ -41,7 +24,7 @@ import Foundation
         #expect(read.exactScopes == (addsScopes ? nil : ["notes"]))
         #expect(read.additionalScopes == (addsScopes ? ["notes"] : []))
         #expect(AccountService().exactScopes == nil)
-        // Apps and earlier versions do not set `usesDefaultScopes`.
+        // An app need not set `usesDefaultScopes`.
         #expect(AccountService(scopes: ["notes"]).exactScopes == ["notes"])
     }
 

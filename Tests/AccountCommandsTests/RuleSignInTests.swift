@@ -52,7 +52,7 @@ import Foundation
                 return error?.code == .misconfigured && error?.hint?.contains("--session NAME`") == true
             }
         }
-        // A rule of an earlier version.
+        // A rule that was made while no user was signed in.
         rule.signIn = nil
         try check()
     }
@@ -88,14 +88,10 @@ import Foundation
         #expect(RuleSignIn(of: Self.account([], at: nil), at: url) == nil)
     }
 
-    @Test func `Reads rules of earlier versions, which read these rules`() throws {
-        struct Previous: Codable {
-            struct Rule: Codable { var url: String, session: String }
-            var rules: [Rule]
-        }
-        let previous = Previous(rules: [.init(url: Self.a, session: "default")])
-        var rules = try PropertyListDecoder().decode(RuleSet.self, from: try PropertyListEncoder().encode(previous))
-        #expect(rules.rules.map(\.signIn) == [nil])
+    @Test func `Binds a rule without a sign-in once, and stores the sign-in`() throws {
+        var rules = RuleSet([Rule(url: try RuleURL(Self.a), session: .default)])
+        let unbound = try PropertyListEncoder().encode(rules)
+        #expect(try PropertyListDecoder().decode(RuleSet.self, from: unbound).rules.map(\.signIn) == [nil])
         // A new sign-in elsewhere does not take over the rules of the session.
         rules.bind(.default) { RuleSignIn(of: Self.account([Self.a]), at: $0) }
         let signIn = RuleSignIn(issuer: Self.issuer, resource: Self.a)
@@ -103,7 +99,6 @@ import Foundation
         rules.bind(.default) { _ in RuleSignIn(issuer: Self.issuer, resource: Self.b) }
         let bytes = try PropertyListEncoder().encode(rules)
         #expect(try PropertyListDecoder().decode(RuleSet.self, from: bytes).rules.map(\.signIn) == [signIn])
-        #expect(try PropertyListDecoder().decode(Previous.self, from: bytes).rules.map(\.url) == [Self.a])
     }
 
     @Test func `A repeated sign-in renews the rule of its session only`() throws {
@@ -119,7 +114,7 @@ import Foundation
         #expect(rules.rules.map(\.signIn) == [new])
     }
 
-    @Test func `Binds a rule of an earlier version to the sign-in before the new one`() throws {
+    @Test func `Binds a rule without a sign-in to the sign-in before the new one`() throws {
         let new = Self.account([Self.b])
         let url = try RuleURL(Self.a)
         func signIn(_ earlier: Account?, _ remembered: AccountService?) -> RuleSignIn? {

@@ -140,69 +140,6 @@ struct OutboxTests {
         #expect(await scene.service.notes.map(\.text) == ["another", "new"])
     }
 
-    @Test(arguments: [
-        "UPDATE change SET state = 'queued'", "UPDATE change SET state = 'queued', attempts = 0, not_before = NULL",
-        "UPDATE change SET state = 'waitingForSignIn', attempts = 9",
-    ])
-    func `Ignores a change state that another program writes into the outbox`(sql: String) async throws {
-        let scene = try await scene()
-        let notes = try await scene.open()
-        try await notes.add(.create("new"))
-        await scene.service.fail(.lost)
-        _ = try await notes.synchronize()
-        let before = try await notes.pendingChanges()
-        #expect(before.map(\.state) == [.unknown])
-        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: sql) }
-        #expect(try await notes.pendingChanges() == before)
-        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
-        #expect(await scene.service.notes.map(\.text) == ["new"])
-        #expect(await scene.service.applied == ["POST new": 1])
-    }
-
-    @Test func `Ignores a retry pause that another program writes into the outbox file`() async throws {
-        let scene = try await scene()
-        let notes = try await scene.open()
-        try await notes.add(.create("new"))
-        await scene.service.fail(.status(429, ["Retry-After": "100"]))
-        _ = try await notes.synchronize()
-        let end = scene.clock.now.addingTimeInterval(80_000).timeIntervalSince1970
-        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: "UPDATE pause SET until = \(end)") }
-        scene.clock.advance(by: .seconds(200))
-        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
-    }
-
-    @Test(arguments: [ChangeState.queued, .sending, .unknown, .waitingForSignIn])
-    func `Reads changes and pauses that the previous version stored`(state: ChangeState) async throws {
-        struct Record: Codable {
-            var change: Change
-            var lastProblem: String?
-        }
-        let scene = try await scene()
-        let notes = try await scene.open()
-        let change = Change.create("new")
-        let seal = try await scene.store.offlineKey().seal
-        let sealed = Data(
-            seal.seal(try JSONEncoder().encode(Record(change: change)), type: "change", id: Array("7".utf8)))
-        let object = Data(seal.keyedID(change.object.utf8, type: "object"))
-        let until = scene.clock.now.addingTimeInterval(100)
-        let reason = Data(seal.seal("429".utf8, type: "pause", id: []))
-        try scene.withDatabase("Outbox.sqlite") {
-            try $0.execute(
-                sql: "INSERT INTO change(n, object, state, attempts, sealed) VALUES (7, ?, ?, 2, ?)",
-                arguments: [object, state.rawValue, sealed])
-            try $0.execute(
-                sql: "INSERT INTO pause(until, sealed) VALUES (?, ?)", arguments: [until.timeIntervalSince1970, reason])
-        }
-        #expect(try await notes.pendingChanges().map(\.state) == [state])
-        #expect(try await notes.pendingChanges().map(\.attempts) == [2])
-        #expect(try await notes.synchronize().problem?.message.contains("429") == true)
-        #expect(await scene.service.requests.isEmpty)
-        scene.clock.advance(by: .seconds(101))
-        #expect(try await notes.synchronize().sentCount == 1)
-        let wasLookedFor = await scene.service.requests.contains { $0.method == .get }
-        #expect(wasLookedFor == (state == .sending || state == .unknown))
-    }
-
     @Test func `Checks whether a change was made if its request was cancelled`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()

@@ -119,7 +119,7 @@ struct AccountPlaintextTests {
         if let range { #expect(range.upperBound == 4 + Int(bytes[0])) }
     }
 
-    @Test func `Reads an unknown client secret from an archive of an earlier version`() throws {
+    @Test func `Reads an unknown client secret from an archive without one`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(Self.account)
         let opened = try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount))
         #expect(opened.credentials.clientSecret == .unknown)
@@ -130,14 +130,13 @@ struct AccountPlaintextTests {
 
     // MARK: The key of the tokens
 
-    @Test func `Stores the key of bound tokens under a tag that earlier versions refuse`() throws {
+    @Test func `Stores the key of bound tokens under its own tag`() throws {
         var account = Self.deriving
         account.credentials.clientSecret = .secret(Secret("client-secret"))
         account.credentials.proofKey = Secret("a key of 32 bytes, which is last")
         let (plaintext, kept) = try AccountPlaintext.encode(account)
         #expect(kept == account)
         #expect(try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount)) == account)
-        // Earlier versions support the tags 1 to 5, and report any other tag as a later version.
         let bytes = plaintext.withUnsafeBytes { Array($0) }
         let entry = [6, 0, 0, 0, 32, 0, 0, 0] + Array("a key of 32 bytes, which is last".utf8)
         let range = try #require(bytes.firstRange(of: entry))

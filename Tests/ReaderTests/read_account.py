@@ -164,7 +164,7 @@ class Slot:
         (self.type, algorithm, reserved, self.created, self.key_id, self.passes, self.memory_kib, self.salt, self.nonce,
          self.wrapped_key, self.commitment, zero) = struct.unpack("<BBHI16sII16s24s48s32sQ", data)
         self.data = data
-        if self.type not in (1, 2, 3, 4, 5):
+        if self.type not in (1, 2, 3, 4):
             raise UnsupportedVersion(f"key slot type {self.type}")
         if algorithm != 1:
             raise UnsupportedVersion(f"key slot algorithm {algorithm}")
@@ -228,9 +228,9 @@ class Envelope:
         raise WrongKeyOrDamaged()
 
     def plaintext(self, data_key, context, place=None):
-        if self.is_bound:
-            if place is None:
-                raise WrongKeyOrDamaged()
+        if self.is_bound != (place is not None):
+            raise WrongKeyOrDamaged()
+        if place is not None:
             context += lp(place.encode())
         encryption_key, commit_key = derive(data_key, self.salt + self.store_id + self.data_key_id, b"acct.v1.file")
         commitment = blake2b(commit_key, lp(self.prefix) + lp(context) + lp(self.nonce + self.ciphertext))

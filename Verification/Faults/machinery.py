@@ -46,11 +46,6 @@ class Programs:
         subprocess.run(
             ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", self.shim, str(HERE / "shim.c"), "-ldl"],
             check=True)
-        for user in ("alice", "bob"):
-            self.file(user).write_text(
-                '<?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict><key>id</key><string>id of '
-                f"{user}</string><key>username</key><string>{user}</string><key>token</key><string>canary-{user}"
-                "</string></dict></plist>")
         self.set_processors()
 
     def set_processors(self):
@@ -65,9 +60,6 @@ class Programs:
     def parallelism(self):
         """The number of cases to run at once. While a case copies and compares files, the program of another case runs."""
         return 2 * len(self._processors)
-
-    def file(self, user):
-        return self.folder / f"{user}.plist"
 
     def environment(self, root):
         return {
@@ -241,8 +233,7 @@ class Operation:
 
 def resolve(command, programs, root):
     words = {
-        "ACCOUNT": programs.account, "EXERCISER": programs.exerciser, "ROOT": str(root), "ASKED": ASKED,
-        "ALICE": str(programs.file("alice")), "BOB": str(programs.file("bob"))}
+        "ACCOUNT": programs.account, "EXERCISER": programs.exerciser, "ROOT": str(root), "ASKED": ASKED}
     return [words.get(word, word) for word in command.split()]
 
 
@@ -269,44 +260,40 @@ def lose_registration_key(root):
 
 
 def operations():
-    alice = "ACCOUNT import ALICE"
-    tokens = "EXERCISER ROOT sign-in"
+    alice = "EXERCISER ROOT sign-in"
     update = "EXERCISER ROOT update 1"
     return [
-        Operation("create", alice, [], "out", "in alice points=0 token=other", update, "Imported"),
+        Operation("create", alice, [], "out", "in alice points=0 token=first", update, "signed in"),
+        Operation("update", update, [alice], "in alice points=0 token=first", "in alice points=1 token=first", update),
         Operation(
-            "replace", "ACCOUNT import --replace BOB", [alice], "in alice points=0 token=other",
-            "in bob points=0 token=other", update, "Imported"),
-        Operation("update", update, [tokens], "in alice points=0 token=first", "in alice points=1 token=first", update),
-        Operation(
-            "refresh", "EXERCISER ROOT refresh ASKED", [tokens], "in alice points=0 token=first",
+            "refresh", "EXERCISER ROOT refresh ASKED", [alice], "in alice points=0 token=first",
             "in alice points=0 token=second", update, "refreshed, true"),
         # The response arrives after a sign-out.
         Operation(
-            "refresh-late", "EXERCISER ROOT refresh-late", [tokens], "in alice points=0 token=first", "out", alice,
+            "refresh-late", "EXERCISER ROOT refresh-late", [alice], "in alice points=0 token=first", "out", alice,
             "signed out, 1", sign_out=True),
         Operation(
-            "replace-queue", "EXERCISER ROOT sign-in-bob", [tokens], "in alice points=0 token=first",
+            "replace-queue", "EXERCISER ROOT sign-in-bob", [alice], "in alice points=0 token=first",
             "in bob points=0 token=other", update, "signed in, 1"),
-        Operation("sign-out", "ACCOUNT logout --local", [tokens], "in alice points=0 token=first", "out", alice,
+        Operation("sign-out", "ACCOUNT logout --local", [alice], "in alice points=0 token=first", "out", alice,
                   sign_out=True),
-        Operation("leave", "EXERCISER ROOT leave", [tokens], "in alice points=0 token=first", "out", alice,
+        Operation("leave", "EXERCISER ROOT leave", [alice], "in alice points=0 token=first", "out", alice,
                   "left, undelivered", sign_out=True),
         # After a failure, some sessions may be signed out and others not.
         Operation(
-            "sign-out-all", "ACCOUNT logout --all --local", [alice, "ACCOUNT import BOB --session work"], "all ",
+            "sign-out-all", "ACCOUNT logout --all --local", [alice, alice + " work"], "all ",
             "all signedOut,signedOut", alice, sign_out=True),
         Operation(
-            "switch", "ACCOUNT switch work", [alice, "ACCOUNT import BOB --session work"],
-            "session default unverified alice", "session work unverified bob", "ACCOUNT switch default",
+            "switch", "ACCOUNT switch work", [alice, alice + " work"],
+            "session default unverified alice", "session work unverified alice", "ACCOUNT switch default",
             folder="Library/Preferences"),
         # The account stays the same, and at least one key opens it.
         Operation(
-            "rotate", "ACCOUNT key rotate", [tokens, "EXERCISER ROOT leave", tokens],
+            "rotate", "ACCOUNT key rotate", [alice, "EXERCISER ROOT leave", alice],
             "in alice points=0 token=first", "in alice points=0 token=first", update, "available"),
         Operation(
-            "unreadable", "ACCOUNT import BOB", [alice], "unreadable", "in bob points=0 token=other", update,
-            "Imported", adapt=spoil),
+            "unreadable", "EXERCISER ROOT sign-in-bob", [alice], "unreadable", "in bob points=0 token=other", update,
+            "signed in", adapt=spoil),
         Operation(
             "leave-unreadable", "ACCOUNT logout --local", [alice], "unreadable", "out", alice, "Signed out",
             sign_out=True, adapt=spoil),

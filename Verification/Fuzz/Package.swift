@@ -36,12 +36,11 @@ let package = Package(
                 "OAuth/ServiceURL.swift", "Reading", "Services", "Transport/ServiceResponse.swift",
             ]),
         .target(name: "AccountHelpers"),
-        .target(name: "AccountImport", dependencies: ["AccountCrypto", "AccountKit", "AccountSupport"]),
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "AccountCrypto", "AccountHTTP", "AccountHelpers", "AccountImport", "AccountKit", "AccountSupport",
-                "CFuzzer", .product(name: "HTTPTypes", package: "swift-http-types"),
+                "AccountCrypto", "AccountHTTP", "AccountHelpers", "AccountKit", "AccountSupport", "CFuzzer",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
     ]
 )

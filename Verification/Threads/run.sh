@@ -53,5 +53,5 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 # time and share nothing between threads that other tests do not share: tests of values, and tests that try each possible error in turn.
 # Also exclude the test that reads the README of the root package.
 sanitized "$tests" --testing-library swift-testing --filter "${1:-.}" \
-    --skip 'FlowTests|FlowSearchTests|MoveFaultTests|StorageFaultTests|BlobRandomTests|PropertyListDocumentTests|failed key change' \
+    --skip 'FlowTests|FlowSearchTests|StorageFaultTests|BlobRandomTests|PropertyListDocumentTests|failed key change' \
     --skip 'ExpiryExampleLengthTests|ends the process'

@@ -30,32 +30,36 @@ extension KeyScenes {
         return try JSONDecoder().decode(ListedKeys.self, from: Data(outcome.output.utf8))
     }
 
-    /// Runs a test with wang signed in, without a service.
+    /// Runs a test with alice signed in, without a service.
     func run(_ test: (_ account: Tool, _ container: Container) async throws -> Void) async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
-            try await signIn(account, container)
+            try await signIn(account)
             try await test(account, container)
         }
     }
 
-    private func legacyFile(_ container: Container) async throws -> String {
-        let file = container.path("old.plist")
-        let made = try await Command(
-            words: ["python3", "-B", BuiltProducts.fixture("legacy_archive.py"), "binary", "canary-token", file]
-        ).run()
-        guard made.exitCode == 0 else { throw Unexpected(made) }
-        return file
+    /// Runs `login` for alice, with a server that runs only meanwhile.
+    func logIn(_ account: Tool) async throws -> Outcome {
+        try await ExampleServer.run { server in
+            try await account(
+                "login", "--issuer", server.issuer, "--username", "alice", "--password-stdin",
+                input: ExampleServer.alicePassword + "\n")
+        }
     }
 
-    func signIn(_ account: Tool, _ container: Container) async throws {
-        let outcome = try await account("import", try await legacyFile(container))
+    func signIn(_ account: Tool) async throws {
+        let outcome = try await logIn(account)
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
     }
 
-    /// Runs the command without a controlling terminal, even if the tests have one.
+    /// Returns the command without a controlling terminal, even if the tests have one.
+    func detached(_ account: Tool) -> Tool {
+        Tool(path: "setsid", environment: account.environment, prefix: ["--wait", account.path] + account.prefix)
+    }
+
     func runDetached(_ account: Tool, _ arguments: String...) async throws -> Outcome {
-        try await account.command(arguments).run(by: "setsid", "--wait").run()
+        try await detached(account).run(arguments)
     }
 
     /// Adds a passphrase to the archive and removes the key file.

@@ -20,8 +20,8 @@ struct Tool: Sendable {
     }
 
     /// Returns this command, but from the debug build if it is the installed command. The installed command is static, so
-    /// it cannot load a library, and it contains no support for a TPM. A program that starts `account` by a path in its
-    /// configuration file needs the path of this command.
+    /// it cannot load a library. A program that starts `account` by a path in its configuration file needs the path of this
+    /// command.
     var dynamic: Tool {
         guard path == BuiltProducts.installedAccount else { return self }
         return Tool(path: BuiltProducts.debugAccount, environment: environment, prefix: prefix)

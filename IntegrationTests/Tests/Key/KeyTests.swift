@@ -26,7 +26,7 @@ struct KeyTests: KeyScenes {
                 #expect(removal.errors.contains("the only key of the archive"))
             }
             #expect(try await account("key", "remove", "passphrase").exitCode == 64)
-            #expect(try await account("whoami", "--offline").output == "wang\n")
+            #expect(try await account("whoami", "--offline").output == "alice\n")
             #expect(try await account("doctor").exitCode == 0)
 
             // There is no passphrase to lock and unlock the archive.
@@ -44,19 +44,19 @@ struct KeyTests: KeyScenes {
             #expect(try await variable("key", "add", "environment").exitCode == 0)
             #expect(try await variable("key", "remove", "file").exitCode == 0)
             #expect(!container.exists(container.key))
-            #expect(try await variable("whoami", "--offline").output == "wang\n")
+            #expect(try await variable("whoami", "--offline").output == "alice\n")
 
             let folder = container.path("credentials")
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             try container.write([UInt8](0..<32), to: folder + "/account.key")
-            #expect(try await account.with("CREDENTIALS_DIRECTORY", folder)("whoami", "--offline").output == "wang\n")
+            #expect(try await account.with("CREDENTIALS_DIRECTORY", folder)("whoami", "--offline").output == "alice\n")
 
             let without = try await account("whoami", "--offline")
             #expect(without.exitCode == 65)
             #expect(without.output == "")
             let wrong = try await account.with("ACCOUNT_KEY", String(Self.key.reversed()))("whoami", "--offline")
             #expect([65, 78].contains(wrong.exitCode), "\(wrong)")
-            #expect(try await variable("whoami", "--offline").output == "wang\n")
+            #expect(try await variable("whoami", "--offline").output == "alice\n")
         }
     }
 
@@ -67,14 +67,14 @@ struct KeyTests: KeyScenes {
             _ = try await variable("key", "remove", "file")
             #expect(try await variable("logout", "--local").exitCode == 0)
             let before = try container.files()
-            let outcome = try await account("import", container.path("old.plist"))
+            let outcome = try await logIn(account)
             #expect(outcome.exitCode == 78, "\(outcome)")
             #expect(outcome.errors.contains("ACCOUNT_KEY"))
             #expect(!container.exists(container.archive))
             #expect(!container.exists(container.key))
             #expect(try container.files().keys == before.keys)
 
-            try await signIn(variable, container)
+            try await signIn(variable)
             #expect(try await keys(variable).slots.map(\.kind) == ["environment"])
         }
     }
@@ -85,7 +85,7 @@ struct KeyTests: KeyScenes {
             #expect(try await account("key", "add", "environment").exitCode == 0)
             #expect(try await account("key", "remove", "file").exitCode == 0)
             #expect(try await account("key", "remove", "environment").exitCode == 64)
-            try await signIn(account, container)
+            try await signIn(account)
             #expect(try await keys(account).slots.map(\.kind) == ["environment"])
             #expect(!container.exists(container.key))
         }
@@ -110,7 +110,7 @@ struct KeyTests: KeyScenes {
             let left = try await keys(account)
             #expect(left.slots.map(\.id) == [slots[2].id])
             #expect(left.sources.map(\.command) == [["cat", container.path("second")]])
-            #expect(try await account("whoami", "--offline").output == "wang\n")
+            #expect(try await account("whoami", "--offline").output == "alice\n")
 
             try FileManager.default.removeItem(atPath: container.path("second"))
             let without = try await account("whoami", "--offline")
@@ -143,14 +143,14 @@ struct KeyTests: KeyScenes {
                 .enter, .wait("attempt 2 of 3): "), .type("correct horse"), .enter)
             #expect(session.exitCode == 0)
             #expect(session.echo)
-            #expect(session.screen.hasSuffix("wang\r\n"))
+            #expect(session.screen.hasSuffix("alice\r\n"))
             #expect(!session.screen.contains("hor"))
 
             // The terminal is not standard input.
             let redirected = try await Terminal.run(
                 account.command(["whoami", "--offline"]).run(by: "sh", "-c", "exec \"$@\" < /dev/null", "sh"),
                 .wait("Passphrase: "), .type("correct horse"), .enter)
-            #expect(redirected.screen.hasSuffix("wang\r\n"), "\(redirected)")
+            #expect(redirected.screen.hasSuffix("alice\r\n"), "\(redirected)")
 
             // These commands need no passphrase.
             let listed = try await Terminal.run(account.command(["sessions"]))
@@ -186,7 +186,7 @@ struct KeyTests: KeyScenes {
             let unlocked = try await Terminal.run(
                 account.command(["unlock", "--for", "1h"]), .wait("Passphrase: "), .type("correct horse"), .enter)
             #expect(unlocked.exitCode == 0, "\(unlocked)")
-            #expect(try await runDetached(account, "whoami", "--offline").output == "wang\n")
+            #expect(try await runDetached(account, "whoami", "--offline").output == "alice\n")
             #expect(try await runDetached(account, "status").exitCode == 0)
             #expect(try await keys(account).slots.map(\.opensNow) == [true])
             // The kernel deletes the key when the timeout expires.
@@ -230,7 +230,7 @@ struct KeyTests: KeyScenes {
             try expectNotInKeyring(slot)
 
             // The next archive requires a passphrase, too, and there is no terminal for the prompt.
-            let outcome = try await runDetached(account, "import", container.path("old.plist"))
+            let outcome = try await logIn(detached(account))
             #expect(outcome.exitCode == 64)
             #expect(!container.exists(container.archive))
             #expect(!container.exists(container.key))

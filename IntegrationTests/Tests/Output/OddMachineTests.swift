@@ -73,7 +73,7 @@ struct OddMachineTests {
         try await Container.run { container in
             let account = try Tool.account(in: container).with("ACCOUNT_TOKEN", "a")
             let script = "exec \"$@\" \"$(printf 'a\\377b')\""
-            let refused = try await account.command(["import"]).run(by: "sh", "-c", script, "sh").run()
+            let refused = try await account.command(["token"]).run(by: "sh", "-c", script, "sh").run()
             #expect(refused.exitCode == 64 && refused.errors.contains("argument 2 is not UTF-8"), "\(refused)")
             let passed = try await account.command(["exec", "--", "sh", "-c", "printf %s \"$1\" | od -An -tx1", "sh"])
                 .run(by: "sh", "-c", script, "sh").run()

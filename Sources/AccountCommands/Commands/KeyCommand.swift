@@ -13,7 +13,7 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
             commandName: "key", abstract: "Manage the encryption keys.",
             discussion: """
                 Any single key opens the archive: a key file (the default), a passphrase, a program that prints the \
-                key, the environment, or a TPM. The archive is only as secure as its weakest key. To protect it with a \
+                key, or the environment. The archive is only as secure as its weakest key. To protect it with a \
                 passphrase, add the passphrase and then remove the key file.
                 """,
             subcommands: [
@@ -60,23 +60,14 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
 
                   openssl rand -base64 32 | pass insert --echo \(App.identifier)-key
                   \(CommandLine.toolName) key add command -- pass show \(App.identifier)-key
-
-                A TPM key opens the archive only on this machine, and is lost if the TPM is cleared. Therefore, the \
-                archive must also have a key of another kind:
-
-                  \(CommandLine.toolName) key add passphrase
-                  \(CommandLine.toolName) key add tpm
                 """)
     }
 
-    @Argument(help: "Kind of key: file, passphrase, command, environment or tpm.")
+    @Argument(help: "Kind of key: file, passphrase, command or environment.")
     var kind: KeyKind
 
     @Argument(parsing: .postTerminator, help: "Program that prints the key, and its arguments.")
     var command: [String] = []
-
-    @Flag(help: RecoveryKey.help)
-    var noRecovery = false
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
@@ -97,9 +88,6 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         let keySource = try source.keySource(of: context.session, context.container, App.self)
         let slots = try await context.archive.keySlots()
         let isSignedIn = !slots.isEmpty
-        if kind == .tpm, !noRecovery {
-            try RecoveryKey.require(among: isSignedIn ? slots.map(\.kind) : before.sources.map(\.kind), context.hint)
-        }
         if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
         // Save the settings first: an unused key source does no harm, but an archive needs its key source.
         var settings = before
@@ -121,25 +109,10 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         Terminal.say(.success, "The archive now also opens with this key (\(slot.id.prefix(8))).")
         if kind != .keyFile, slots.contains(where: { $0.kind == .keyFile }) {
             let remove = context.hint.command("key remove file")
-            let needsRecovery = kind == .tpm && slots.allSatisfy { [.keyFile, .tpm].contains($0.kind) }
-            let commands =
-                needsRecovery ? "\(context.hint.command("key add passphrase"))`, then `\(remove)" : remove
             Terminal.say(
-                .warning, "The key file still opens the archive. To require the other key, run `\(commands)`.")
+                .warning, "The key file still opens the archive. To require the other key, run `\(remove)`.")
         }
         try await KeyDocument(context).print(asJSON: options.json)
-    }
-}
-
-/// A key of a kind other than `tpm`. A TPM key is lost if its TPM is cleared or replaced.
-private enum RecoveryKey {
-    static let help: ArgumentHelp = "Allow an archive that only TPM keys open."
-
-    static func require(among kinds: [KeyKind], _ hint: CommandHint) throws(AccountError) {
-        guard !kinds.isEmpty, kinds.allSatisfy({ $0 == .tpm }) else { return }
-        throw AccountError(
-            .invalidArgument, "no key would open the archive if the TPM is cleared or replaced",
-            hint: "run `\(hint.command("key add passphrase"))` first, or pass --no-recovery")
     }
 }
 
@@ -158,9 +131,6 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     @Argument(help: "First digits of the key's ID, or its kind if the archive has only one key of that kind.")
     var key: String
 
-    @Flag(help: RecoveryKey.help)
-    var noRecovery = false
-
     @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
@@ -175,15 +145,11 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                         ? "the next archive needs a key: add another key first"
                         : "there is no archive yet, and no key of kind \(key) is configured for the next archive")
             }
-            if !noRecovery { try RecoveryKey.require(among: kept.map(\.kind), context.hint) }
             settings.sources = kept
             try await context.preferences.setKeySettings(settings, of: context.session)
             return try await KeyDocument(context).print(asJSON: options.json)
         }
         let slot = try slot(among: slots, context)
-        if slot.kind != .tpm, !noRecovery {
-            try RecoveryKey.require(among: slots.filter { $0 != slot }.map(\.kind), context.hint)
-        }
         try await context.archive.removeKey(slot.id)
         settings.sources = try await used(settings.sources, context)
         try await context.preferences.setKeySettings(settings, of: context.session)
@@ -230,21 +196,21 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "rotate", abstract: "Replace a key, and the key that encrypts the data.",
             discussion: """
-                For a key file or a TPM, the command creates a new key. For a passphrase, the command asks for a new \
+                For a key file, the command creates a new key. For a passphrase, the command asks for a new \
                 passphrase. Existing copies of the archive still open with the old key.
 
                   \(CommandLine.toolName) key rotate file
                 """)
     }
 
-    @Argument(help: "Key to replace: file, passphrase or tpm; required only if the archive has several.")
+    @Argument(help: "Key to replace: file or passphrase; required only if the archive has both.")
     var kind: KeyKind?
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let settings = try context.preferences.keySettings(of: context.session)
-        let kinds = Set(settings.sources.map(\.kind)).intersection([.keyFile, .passphrase, .tpm])
+        let kinds = Set(settings.sources.map(\.kind)).intersection([.keyFile, .passphrase])
         guard let kind = kind ?? (kinds.count == 1 ? kinds.first : nil) else {
             throw AccountError(
                 .invalidArgument,
@@ -255,12 +221,7 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                     : "specify which key to replace: \(kinds.map(\.description).sorted().joined(separator: " or "))")
         }
         try await context.archive.rotateKey(of: kind)
-        let name =
-            switch kind {
-            case .keyFile: "key file"
-            case .tpm: "TPM key"
-            default: "passphrase"
-            }
+        let name = kind == .keyFile ? "key file" : "passphrase"
         Terminal.say(.success, "Replaced the \(name) and the key that encrypts the data.")
         try await KeyDocument(context).print(asJSON: options.json)
     }

@@ -16,8 +16,7 @@ extension LoginCommand {
     /// Returns the account of the session before the sign-in; `nil` if there is none, or if it cannot be read without a
     /// question. The sign-in itself reports an archive that it cannot open.
     func earlierAccount(in context: CommandContext<App>) async -> Account? {
-        let account = try? await context.archive(of: context.session, isInteractive: false).load().account
-        return account?.move == nil ? account : nil
+        try? await context.archive(of: context.session, isInteractive: false).load().account
     }
 
     /// Asks on a terminal if the session has a token for another API. Without a terminal, chooses a session with the name

@@ -51,7 +51,7 @@ extension LoginCommand {
         }
         let others = try await context.preferences.changeRules { [urls, stale] rules in
             _ = rules.remove { stale.contains($0) }
-            // Rules of earlier versions, and rules that the user added before the sign-in.
+            // Rules that the user added before the sign-in.
             rules.bind(session) { binding.signIn(at: $0) }
             return urls.compactMap { url in
                 rules.add(

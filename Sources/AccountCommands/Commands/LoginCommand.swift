@@ -172,7 +172,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             by: account, in: session, of: isReplacing ? earlier : nil, question, context)
         try await report(account, of: plan, in: session, replaced: question.replaced, context)
         if let authority = plan.authority as? any RegisteringAuthority {
-            await context.removeReplacedRegistration(before: account, in: context.store, at: authority)
+            await context.removeReplacedRegistration(before: account, at: authority)
         }
         // Also deliver the revocation of the replaced session.
         await context.deliverRevocations()

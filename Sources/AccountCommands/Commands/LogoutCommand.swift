@@ -116,12 +116,6 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         var authority: (any AccountAuthority)?
         var signedIn: Account?
         if !local, let account = await store.load().account {
-            if let move = account.move, !move.isComplete {
-                throw AccountError(
-                    .moved,
-                    StateText.text(move, context.hint(for: store.session))
-                        + " With --local, the session is removed here anyway.")
-            }
             signedIn = account
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
@@ -130,8 +124,6 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 Terminal.say("note: the service is not notified of this sign-out (\(error.userText))")
             }
         }
-        // The sign-out discards an incoming move, whether or not the move is readable.
-        let incoming = store.account == nil ? try? await store.incomingMove() : nil
         let report: SignOutReport
         do {
             report = try await (force ? store.replacingUnreadableArchive() : store).signOut(with: authority)
@@ -145,14 +137,8 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 "Other machines that use this store are signed out too. The tokens in the archive stay valid at the service until "
                     + "they expire.")
         }
-        if let incoming {
-            Terminal.say("Discarded a session from \(incoming.place), whose move to this store was not completed.")
-        }
         var registration: (account: Account, authority: any RegisteringAuthority)?
-        // A session that was moved continues elsewhere.
-        if let signedIn, signedIn.move == nil, report.account != nil,
-            let authority = authority as? any RegisteringAuthority
-        {
+        if let signedIn, report.account != nil, let authority = authority as? any RegisteringAuthority {
             registration = (signedIn, authority)
         }
         guard case .notSupported = report.revocation else { return (report, nil, registration) }
@@ -167,11 +153,6 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 + "not notified, because the tokens cannot be read."
         }
         guard let account = report.account else { return "No user was signed in\(place)." }
-        if let move = account.move {
-            return
-                "Signed out \(account.signedOutText)\(place) only here: the session continues at \(move.place). To end the "
-                + "session, sign out there."
-        }
         let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.signedOutText)\(place)."
             + result.text(service: account.issuer ?? "The service", reason: reason, endingAt: page)

@@ -50,14 +50,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     private func cells(of state: SessionState) -> [String] {
         switch state {
         case .verified(let account), .unverified(let account, _):
-            let text =
-                if let move = account.move {
-                    "moved to \(move.place)"
-                } else if account.isOver(at: Date()) {
-                    "expired"
-                } else {
-                    "signed in"
-                }
+            let text = account.isOver(at: Date()) ? "expired" : "signed in"
             let api = account.credentials.resources.first.map { " for \($0.shown)" } ?? ""
             return [account.shownName, (account.issuer ?? "-") + api, text]
         case .signedOut: return ["-", "-", "signed out"]

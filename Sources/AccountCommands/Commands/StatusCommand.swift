@@ -35,14 +35,10 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if isGiven { document.account = nil }
         if let unfinished { document.unfinishedRefreshAt = unfinished }
         let isOver = state.account?.isOver(at: Date()) == true
-        let isMoved = state.account?.move != nil
-        if isOver { document.reason = isMoved ? UnverifiedReason.Code.moved.rawValue : "expired" }
+        if isOver { document.reason = "expired" }
         if let account = state.account, !isGiven, let reason = await context.archive.renewalRefusal(of: account) {
             (document.reason, document.message) = (reason.code.rawValue, reason.detail)
         }
-        // Omit an unreadable move; `doctor` reports the reason.
-        let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
-        document.incomingFrom = incoming?.place
         if isGiven { document.source = App.tokenVariable }
         document.archive = context.archivePlace
         document.replicaAt = await replicaDate(context)
@@ -54,7 +50,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             : revocations.map {
                 .init(issuer: $0.issuer, date: $0.date, waitsForSignOut: $0.waitsForSignOut ? true : nil)
             }
-        document.unsent = state.account == nil || isMoved || isGiven ? nil : await unsentWork(context)
+        document.unsent = state.account == nil || isGiven ? nil : await unsentWork(context)
         let environment = context.environment(of: isGiven ? nil : state.account)
         document.environment = environment.isEmpty ? nil : environment.values
         if options.json {
@@ -66,14 +62,13 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if let date = document.replicaAt {
                 rows.append(("Replica", "from \(StateText.date(date)); the store cannot be reached"))
             }
-            if let incoming { rows.append(("Incoming", StateText.text(incoming: incoming, context.hint))) }
             rows += store.map { ($0.label, $0.text + ($0.advice ?? "")) }
             if let unsent = document.unsent { rows.append(("Unsent", unsent)) }
             rows += await protectionRows(context)
             rows.append(("Archive", archive(context)))
             rows += environment.map { ("Environment", $0.summary) }
-            let needsDoctor = !problems.isEmpty || isMoved || unfinished != nil
-            if let account = state.account, !isGiven, isMoved || !isOver {
+            let needsDoctor = !problems.isEmpty || unfinished != nil
+            if let account = state.account, !isGiven, !isOver {
                 let next = needsDoctor ? "run `\(context.hint.command("doctor"))` for details" : next(account, context)
                 if let next { rows.append(("Next", next)) }
             }
@@ -83,7 +78,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                     styled: label == Self.userLabel ? "\(padded)\(bold: value)" : "\(padded)\(value)")
             }
         }
-        let code = isOver ? ExitCode(isMoved ? 78 : 77) : state.exitCode()
+        let code = isOver ? ExitCode(77) : state.exitCode()
         if code != .success { throw code }
     }
 
@@ -127,9 +122,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if let tokens = tokens(of: account.credentials) { rows.append(("Tokens", tokens)) }
             rows.append(("Confirmed", account.verifiedAt.map(time) ?? "never"))
             rows.append(("Expires", expiry(of: account)))
-            if let move = account.move {
-                rows.append(("Moved", StateText.text(move, context.hint)))
-            } else if account.isOver(at: Date()) {
+            if account.isOver(at: Date()) {
                 rows.append(("Problem", StateText.sentences(StateText.end(of: account, context.hint))))
             }
         case .signedOut(let signOut):
@@ -199,7 +192,6 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 case .keyFile: "key file"
                 case .passphrase: "passphrase"
                 case .command: "program that prints the key"
-                case .tpm: "TPM"
                 default: "environment"
                 }
             return text + (slot.isAvailable ? "" : slot.kind == .passphrase ? " (locked)" : " (not available here)")
@@ -215,7 +207,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             }
             return "set \(App.clientSecretVariable), which each request for a new token needs"
         }
-        if account.isRenewable { return "nothing: commands refresh the tokens automatically" }
+        if account.credentials.isRenewable { return "nothing: commands refresh the tokens automatically" }
         guard account.credentials.expiresAt != nil else { return nil }
         return "sign in again before the session expires: `\(context.hint.command("login"))`"
     }
@@ -234,7 +226,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     private func expiry(of account: Account) -> String {
         guard let expiresAt = account.credentials.expiresAt else { return "unknown" }
         let isExpired = account.credentials.expires(within: .zero, of: Date())
-        let state = account.isRenewable ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
+        let state =
+            account.credentials.isRenewable ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
         return (isExpired ? "expired " : "") + time(expiresAt) + state
     }
 }

@@ -191,7 +191,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
-        guard !account.isOver(at: SystemWallClock().now) else { throw context.expired(account) }
+        guard !account.isOver(at: SystemWallClock().now) else { throw StateText.end(of: account, context.hint) }
         try context.checkOwnClient(of: account)
         let authority = try context.authority(of: account)
         let refreshed: Account

@@ -66,8 +66,6 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                 if case .verified = state { requirement = (authority as? any DiscoveringAuthority)?.unmetRequirement }
             }
         }
-        // Omit an unreadable move; still report that no user is signed in.
-        let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         var document = StateDocument(state, session: context.session)
         let isExpired = state.isExpired(at: SystemWallClock().now)
         if isExpired { document.reason = "expired" }
@@ -75,7 +73,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             document.reason = UnverifiedReason.Code.insufficientScope.rawValue
             document.message = "the API requires \(requirement)"
         }
-        try present(document, state, context, incoming: incoming)
+        try present(document, state, context)
         if let requirement {
             Terminal.say(
                 "note: the API accepts the token, but requires \(requirement). Sign in again with "
@@ -91,7 +89,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func present(
-        _ document: StateDocument, _ state: SessionState, _ context: CommandContext<App>, incoming: SessionMove? = nil
+        _ document: StateDocument, _ state: SessionState, _ context: CommandContext<App>
     ) throws {
         if options.json {
             try JSONDocument.print(document)
@@ -105,7 +103,6 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         // With --offline, don't explain why the account is unverified: the user requested no check.
         if offline, case .unverified = state { return }
         StateText.explain(state, context.hint)
-        if let incoming { Terminal.say(StateText.text(incoming: incoming, context.hint)) }
     }
 
     /// Asks the service for the user of a token from the environment.

@@ -100,7 +100,6 @@ struct ContainerInspection {
         let file = KeyFile(container: container, session: session)
         let hint = CommandHint(session: session)
         var findings = try check(file, storage)
-        findings += try check(TPMKey(container: container, session: session).file, storage)
         if try SystemCall.status(file.path) != nil, let (program, folder) = try SyncedFolder.around(file.path) {
             findings.append(
                 Finding(

@@ -71,24 +71,13 @@ struct SessionInspection<App: AccountApplication> {
         case .unreadable(let error): return [Finding(error, in: session)]
         case .verified(let account), .unverified(let account, _):
             return await findings(of: account, session: session, in: store)
-        case .signedOut:
-            // Omit an unreadable move, because another finding reports its copy as a leftover.
-            guard let incoming = try? await store.incomingMove() else { return [] }
-            let text = StateText.text(incoming: incoming, context.hint(for: session))
-            return [Finding(problem: "session \(session): \(text)")]
+        case .signedOut: return []
         }
     }
 
     private func findings(of account: Account, session: SessionName, in store: AccountStore) async -> [Finding] {
         let hint = context.hint(for: session)
         var findings: [Finding] = []
-        if (try? await store.hasMoveLeftover()) == true {
-            findings.append(
-                Finding(
-                    problem: "session \(session): the move to this store left a copy behind",
-                    advice: ": the next sign-in or sign-out removes it",
-                    repair: { try await store.removeMoveLeftover() }))
-        }
         if account.isClient {
             findings.append(
                 Finding(
@@ -101,10 +90,7 @@ struct SessionInspection<App: AccountApplication> {
             let advice = error.hint.map { ": \($0)" } ?? ""
             findings.append(Finding(problem: "session \(session): \(error.message)", advice: advice))
         }
-        if let move = account.move {
-            findings.append(
-                Finding(problem: "session \(session): \(StateText.text(move, hint))", isNote: move.isComplete))
-        } else if account.isOver(at: SystemWallClock().now) {
+        if account.isOver(at: SystemWallClock().now) {
             findings.append(Finding(problem: "session \(session): \(StateText.end(of: account, hint))"))
         } else if let reason = await store.renewalRefusal(of: account) {
             findings.append(

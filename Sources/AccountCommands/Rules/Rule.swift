@@ -15,8 +15,8 @@ package struct Rule: Sendable, Equatable {
     /// and contains no symbolic links.
     package var directory: String?
 
-    /// The sign-in whose token the rule allows. `nil` for any token of the session: an earlier version made the rule, or
-    /// no user was signed in. The next sign-in then sets it.
+    /// The sign-in whose token the rule allows. `nil` for any token of the session, if no user was signed in when the rule
+    /// was made. The next sign-in then sets it.
     package var signIn: RuleSignIn?
 
     package init(

@@ -44,7 +44,7 @@ package struct RuleSignIn: Sendable, Equatable {
 
 extension Rule {
     /// Throws `misconfigured` if the token of an account is not from the sign-in that made this rule. A rule without a
-    /// sign-in, such as a rule of an earlier version, allows each token of its session.
+    /// sign-in allows each token of its session.
     package func checkSignIn(of account: Account, _ hint: CommandHint) throws(AccountError) {
         guard let signIn, !signIn.allows(account) else { return }
         let api = account.credentials.resources.first.map { " for \($0.shown)" } ?? ""

@@ -24,12 +24,9 @@ extension CommandContext {
         }
     }
 
-    /// Removes the registration that a sign-in in `store` has replaced, in the same way. A session that was moved may
-    /// still use the registration elsewhere.
-    func removeReplacedRegistration(
-        before account: Account, in store: AccountStore, at authority: any RegisteringAuthority
-    ) async {
-        guard location == nil, authority.hasReplacedRegistration, !store.replacesMovedSession else { return }
+    /// Removes the registration that a sign-in has replaced, in the same way.
+    func removeReplacedRegistration(before account: Account, at authority: any RegisteringAuthority) async {
+        guard location == nil, authority.hasReplacedRegistration else { return }
         // The revocation of the replaced session needs its client.
         await deliverRevocations(of: archive, isRequested: true)
         do {

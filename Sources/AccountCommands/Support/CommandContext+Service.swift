@@ -66,7 +66,6 @@ extension CommandContext {
             (named.clientSecret, unnamed.clientSecret) = (secret, secret)
         }
         if location != nil, App.acceptsIssuer {
-            try checkProgram(of: account.credentials.machine?.workload)
             let own = ownClient(of: session)
             (named, unnamed) = (own.limiting(named, of: account), own.limiting(unnamed, of: account))
         }
@@ -98,7 +97,7 @@ extension CommandContext {
     /// Throws an error if a program prints the assertions of a session in a shared store: another machine could choose the
     /// program that this machine runs.
     ///
-    /// - Parameter workload: The words in an archive, or the value of the option as one word.
+    /// - Parameter workload: The words in the settings, or the value of the option as one word.
     func checkProgram(of workload: [String]?) throws(AccountError) {
         guard location != nil, workload?.first?.split(separator: " ").first == "command" else { return }
         throw AccountError(

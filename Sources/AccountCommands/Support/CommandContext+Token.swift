@@ -14,9 +14,7 @@ extension CommandContext {
         _ account: Account, minimumValidity: Duration? = nil, in other: AccountStore? = nil
     ) async throws -> Account {
         let now = SystemWallClock().now
-        guard !account.isOver(at: now) else {
-            throw expired(account)
-        }
+        guard !account.isOver(at: now) else { throw StateText.end(of: account, hint) }
         // If the app accepts `--issuer`, the authority is for the account's own service. An app with a fixed service
         // also checks that the account is from this service.
         if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld,
@@ -34,7 +32,7 @@ extension CommandContext {
                 try await (other ?? store).usableAccount(
                     minimumValidity: minimumValidity, timeout: timeout, with: authority)
             }
-            guard !usable.isOver(at: SystemWallClock().now) else { throw expired(usable) }
+            guard !usable.isOver(at: SystemWallClock().now) else { throw StateText.end(of: usable, hint) }
             if usable.credentials.accessToken == account.credentials.accessToken {
                 await warnIfRenewalIsRefused(account, in: other)
             }
@@ -69,11 +67,6 @@ extension CommandContext {
         Terminal.say(
             "\(tool): the token expires in \(Int64(left)) s, sooner than --min-validity \(asked): no other token is available"
         )
-    }
-
-    func expired(_ account: Account) -> AccountError {
-        if let move = account.move { return AccountError(.moved, StateText.text(move, hint)) }
-        return StateText.end(of: account, hint)
     }
 
     /// Returns the account. Throws `notSignedIn` with a hint if no user is signed in, or the reason if the archive is

@@ -56,12 +56,6 @@ package struct CommandContext<App: AccountApplication>: Sendable {
 
     /// Returns a new store without cached state.
     package func archive(of session: SessionName, isInteractive: Bool = true) throws -> AccountStore {
-        try archive(of: session, at: location, isInteractive: isInteractive)
-    }
-
-    func archive(
-        of session: SessionName, at location: StoreLocation?, isInteractive: Bool = true
-    ) throws -> AccountStore {
         let store = AccountStore(
             try App.reader(of: session, in: container, at: location, isInteractive: isInteractive, logger: logger))
         store.observeExchanges(SignalGuard.shared)
@@ -80,16 +74,6 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         } catch let error as AccountError {
             throw location.naming(error)
         }
-    }
-
-    /// Returns a name that is meaningful on any machine: for files, a URL with a host (RFC 8089, section 2).
-    func name(of location: StoreLocation?) -> String {
-        guard let location, !location.isFiles else {
-            return "file://\(SystemCall.hostName ?? "")\(container.directory(of: session))"
-        }
-        var text = location.text
-        while text.hasSuffix("/") { text.removeLast() }
-        return text
     }
 
     var archivePlace: String { location?.text ?? container.archivePath(of: session) }

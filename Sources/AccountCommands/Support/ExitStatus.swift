@@ -11,7 +11,7 @@ extension AccountError {
         case .serviceUnavailable, .requestFailed: 69
         case .busy, .conflict, .storeUnreachable: 75
         case .notSignedIn, .renewalRefused, .signInRefused, .insufficientScope, .stepUpRequired: 77
-        case .misconfigured, .moved: 78
+        case .misconfigured: 78
         case .invalidArgument: 64
         case .cancelled: 130
         default: 74
@@ -20,15 +20,13 @@ extension AccountError {
 }
 
 extension SessionState {
-    var isSignedOut: Bool { if case .signedOut = self { true } else { false } }
-
     /// - Parameter verdictNeeded: Whether an account that the service did not confirm is a failure.
     func exitCode(verdictNeeded: Bool = false) -> ExitCode {
         switch self {
         case .verified: .success
         case .unverified(_, let reason) where verdictNeeded && reason.code == .renewalRefused: ExitCode(77)
         case .unverified(_, let reason) where verdictNeeded:
-            ExitCode([.misconfigured, .moved].contains(reason.code) ? 78 : 69)
+            ExitCode(reason.code == .misconfigured ? 78 : 69)
         case .unverified: .success
         case .signedOut: ExitCode(77)
         case .unreadable(let error) where error.code == .storeUnreachable: ExitCode(75)

@@ -21,10 +21,7 @@ package struct KeptToken: Sendable, Equatable {
     /// expired.
     package let expiresAt: Date?
 
-    package private(set) var isRenewable: Bool
-
-    /// The place to which the token's session was moved, if any. The session can be refreshed only at that place.
-    package var move: SessionMove? { didSet { if move != nil { isRenewable = false } } }
+    package let isRenewable: Bool
 
     init(secret: Secret, issuedAt: Date, expiresAt: Date?, isRenewable: Bool) {
         self.secret = secret

@@ -39,7 +39,6 @@ extension KeySettings.Source {
         case .environment:
             EnvironmentKey(
                 variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
-        case .tpm: TPMKey(container: container, session: session)
         default:
             throw AccountError(
                 .misconfigured, "this version does not support keys of kind \(kind)", hint: "update this program")

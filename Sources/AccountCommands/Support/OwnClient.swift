@@ -46,13 +46,6 @@ struct OwnClient: Sendable, Equatable {
         return result
     }
 
-    /// Returns whether the settings name exactly what the archive of a session names.
-    func agrees(with account: Account) -> Bool {
-        guard let machine = account.credentials.machine else { return true }
-        return missing(for: account).isEmpty && (machine.key == nil || machine.key == key)
-            && (machine.workload == nil || machine.workload == workload)
-    }
-
     /// Returns the service of a session, with the key and the source of these settings, and without a key, a source and a
     /// secret if the settings do not name everything.
     func limiting(_ service: AccountService, of account: Account) -> AccountService {
@@ -113,7 +106,6 @@ extension CommandContext {
 
     /// Throws an error if this machine must not authenticate as the client of a session in a shared store.
     func checkOwnClient(of account: Account, in session: SessionName? = nil) throws(AccountError) {
-        try checkProgram(of: account.credentials.machine?.workload)
         if let problem = ownClientProblem(of: account, in: session) { throw problem }
     }
 }

@@ -62,16 +62,12 @@ struct StateDocument: Encodable {
     var endedAt: Date?
     var endedBy: String?
     var unfinishedRefreshAt: Date?
-    var movedTo: String?
-    var movedAt: Date?
-    var isMoveComplete: Bool?
 
     /// The other user whose account `login` replaced. Other commands omit this member.
     var replaced: AccountPart?
 
     // Only from `status`.
     var archive: String?
-    var incomingFrom: String?
     var replicaAt: Date?
     var store: [StorageObservation]?
     var pendingRevocations: [Revocation]?
@@ -111,9 +107,6 @@ struct StateDocument: Encodable {
 
     private mutating func set(_ account: Account) {
         self.account = AccountPart(account)
-        movedTo = account.move?.place
-        movedAt = account.move?.date
-        isMoveComplete = account.move?.isComplete
         verifiedAt = account.verifiedAt
         expiresAt = account.credentials.expiresAt
         isBound = account.credentials.requiresProof ? true : nil

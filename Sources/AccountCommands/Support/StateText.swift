@@ -24,7 +24,6 @@ package enum StateText {
     ) -> String {
         let service = account.issuer ?? "the service"
         if reason.code == .renewalRefused { return noRenewal(of: account, reason, hint) }
-        if reason.code == .moved, let move = account.move { return text(move, hint) }
         // Name the host once: the detail already contains it with its port.
         if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
             return keptText("offline: \(detail)", account)
@@ -103,27 +102,6 @@ package enum StateText {
             + "Sign in again with `\(hint.command("login"))` to get all permissions back."
     }
 
-    package static func text(_ move: SessionMove, _ hint: CommandHint) -> String {
-        let isInFiles = move.place.hasPrefix(StoreLocation.files)
-        guard move.isComplete else {
-            return
-                "The move of this session to \(move.place), begun on \(date(move.date)), is not complete, and the session "
-                + "cannot be refreshed until the move is complete. "
-                + "Run `\(hint.command("store move", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
-                + "\(isInFiles ? " there" : "")."
-        }
-        return
-            "This session was moved to \(move.place) on \(date(move.date)), and is refreshed only there. Use the session there "
-            + "with --store \(isInFiles ? StoreLocation.files + " on that machine" : move.place)."
-    }
-
-    package static func text(incoming move: SessionMove, _ hint: CommandHint) -> String {
-        let isInFiles = move.place.hasPrefix(StoreLocation.files)
-        return "The move of a session from \(move.place) to this store, begun on \(date(move.date)), is not "
-            + "complete. Run `\(hint.command("store move", "--from \(isInFiles ? StoreLocation.files : move.place)"))`"
-            + "\(isInFiles ? " on that machine" : "")."
-    }
-
     /// Returns a message about when a new session ends; `nil` if the session can be refreshed, or if its end is
     /// unknown.
     ///
@@ -134,7 +112,7 @@ package enum StateText {
         of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, _ hint: CommandHint
     ) -> String? {
         let credentials = account.credentials
-        guard !account.isRenewable, let expiresAt = credentials.expiresAt else { return nil }
+        guard !credentials.isRenewable, let expiresAt = credentials.expiresAt else { return nil }
         let end = "This session lasts until \(date(expiresAt)) (\(relative(expiresAt)))"
         if isToken { return end + "." }
         let request =
@@ -195,14 +173,14 @@ package enum StateText {
 
 extension Account {
     func isOver(at date: Date) -> Bool {
-        !isRenewable && credentials.expires(within: .zero, of: date)
+        !credentials.isRenewable && credentials.expires(within: .zero, of: date)
             && !credentials.isFromFuture(at: date)
     }
 }
 
 extension SessionState {
     func isExpired(at date: Date) -> Bool {
-        guard case .unverified(let account, _) = self, account.move == nil else { return false }
+        guard case .unverified(let account, _) = self else { return false }
         return account.isOver(at: date)
     }
 }

@@ -51,11 +51,9 @@ package struct Envelope: Sendable {
     package func open(
         with keys: ArchiveKeys, context: SealingContext
     ) throws(EnvelopeError) -> (plaintext: GuardedBytes, count: Int) {
-        // An archive that is not bound to a place opens in any place, because earlier versions wrote only archives of
-        // this kind.
-        guard keys.storeID == storeID, keys.dataKeyID == dataKeyID,
-            let context = header.isBoundToPlace ? context.boundBytes : context.bytes
+        guard keys.storeID == storeID, keys.dataKeyID == dataKeyID, header.isBoundToPlace == context.isBoundToPlace
         else { throw .authenticationFailed }
+        let context = context.boundBytes ?? context.bytes
         let fileKeys = keys.fileKeys(salt: header.salt)
         let expected = fileKeys.commitment(
             to: Self.commitmentMessage(prefix: prefix, context: context, nonce: header.nonce, ciphertext: ciphertext))

@@ -5,7 +5,6 @@ package struct KeySlot: Hashable, Sendable {
         case passphrase = 2
         case command = 3
         case environment = 4
-        case tpm = 5
     }
 
     /// The secret that opens a slot: a key of 32 bytes, or a passphrase from which this key is derived.
@@ -40,8 +39,7 @@ package struct KeySlot: Hashable, Sendable {
         // With any other combination, it would be possible to write a slot but not to read it.
         switch (new.opener, new.kind) {
         case (.passphrase, .passphrase): cost = new.cost
-        case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment),
-            (.key(let raw), .tpm):
+        case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment):
             guard raw.count == Self.keyByteCount else { throw .unfitKey(new.kind) }
             cost = nil
         default: throw .unfitKey(new.kind)

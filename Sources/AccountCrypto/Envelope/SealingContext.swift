@@ -4,8 +4,7 @@ package struct SealingContext: Hashable, Sendable {
     /// `lp("AccountKit/1") ‖ lp(app identifier) ‖ lp(session name)`.
     let bytes: [UInt8]
 
-    /// `bytes ‖ lp(place)`, or `nil` for an archive that is not bound to a place. Key slots are bound only to `bytes`,
-    /// so that they stay valid if the session moves to another place.
+    /// `bytes ‖ lp(place)`, or `nil` for an archive that is not bound to a place. Key slots are bound only to `bytes`.
     let boundBytes: [UInt8]?
 
     package init(appIdentifier: String, sessionName: String, place: String? = nil) {
@@ -20,8 +19,6 @@ package struct SealingContext: Hashable, Sendable {
             return bound
         }
     }
-
-    package func isSameSession(as other: SealingContext) -> Bool { bytes == other.bytes }
 
     package var isBoundToPlace: Bool { boundBytes != nil }
 }

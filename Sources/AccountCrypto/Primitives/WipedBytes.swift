@@ -38,22 +38,6 @@ package struct WipedBytes: Sendable {
         count = try body(storage.buffer)
     }
 
-    /// Decodes Base64 (RFC 4648, section 4), which may contain white space anywhere. Returns `nil` for any other text.
-    package init?(base64 text: WipedBytes) {
-        var status: Int32 = -1
-        self.init(capacity: text.count) { buffer in
-            var count = 0
-            let base = buffer.baseAddress!.assumingMemoryBound(to: UInt8.self)
-            text.withUnsafeBytes { text in
-                status = sodium_base642bin(
-                    base, buffer.count, text.baseAddress!.assumingMemoryBound(to: CChar.self), text.count, " \t\r\n",
-                    &count, nil, sodium_base64_VARIANT_ORIGINAL)
-            }
-            return count
-        }
-        guard status == 0 else { return nil }
-    }
-
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -86,7 +86,7 @@ enum PropertyListDocument {
                 }
                 try visit(element, of: &list, depth: depth + 1)
             }
-        case .null, .uid: throw BinaryPropertyList.Malformed("a value has a type that documents do not support")
+        case .null: throw BinaryPropertyList.Malformed("a value has a type that documents do not support")
         }
     }
 

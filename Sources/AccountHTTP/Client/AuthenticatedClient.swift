@@ -270,7 +270,7 @@ public struct AuthenticatedClient: Sendable {
 
     /// Returns the account with a new token, or `nil` if there is no new token.
     func replacement(for account: Account, after refusal: AuthorityError) async throws(AccountError) -> Account? {
-        let action = SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.canBeRenewed))
+        let action = SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.credentials.isRenewable))
         if action == .keep { return nil }
         if let renewed = try await store.account(insteadOf: account, with: authority) { return try checked(renewed) }
         if action == .askService, asksAuthority,
@@ -284,7 +284,8 @@ public struct AuthenticatedClient: Sendable {
     /// Notes the refusal of a token that replaced a refused one.
     func note(_ refusal: AuthorityError?, of renewed: Account) {
         guard let refusal,
-            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: renewed.canBeRenewed)) == .refreshOnce
+            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: renewed.credentials.isRenewable))
+                == .refreshOnce
         else { return }
         store.noteRefusedReplacement(renewed)
     }
@@ -379,11 +380,6 @@ public struct AuthenticatedClient: Sendable {
             }
         }
     }
-}
-
-extension Account {
-    /// Whether a refresh can bring another token, here or in the storage to which the session was moved.
-    fileprivate var canBeRenewed: Bool { isRenewable || move != nil }
 }
 
 extension HTTPFields {

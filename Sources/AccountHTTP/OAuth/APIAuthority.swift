@@ -281,7 +281,7 @@ public struct APIAuthority: Sendable {
         do throws(AccountError) {
             return try cache.authority(of: account) { () throws(AccountError) in
                 var options = options
-                // Earlier versions did not store the resources.
+                // An account that an app created itself names no resources.
                 if !account.credentials.resources.isEmpty { options.resources = account.credentials.resources }
                 let named = try Issuer(issuer)
                 let service = knownService(at: named)
@@ -330,7 +330,7 @@ extension APIAuthority: AccountAuthority {
         if resources.contains(where: { ProtectedResource.covers($0, apiURL) }) { return true }
         // An API without metadata has the URL of its issuer.
         if (try? Issuer(url))?.isSame(as: other) == true { return true }
-        // The issuer may have issued the token for another API. An earlier version did not store the resources.
+        // The issuer may have issued the token for another API. An account that an app created itself names no resources.
         let requested = options.resources + (cache.signIn?.options.resources ?? [])
         guard resources.isEmpty || resources.contains(where: requested.contains) else { return false }
         if let signIn = cache.signIn, signIn.isAuthority(of: account) { return true }

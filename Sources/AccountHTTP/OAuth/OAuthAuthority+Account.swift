@@ -140,7 +140,7 @@ extension OAuthAuthority: AccountAuthority {
         omitsResource(for: account) ? [] : account.credentials.resources
     }
 
-    /// Returns the resources of the sign-in. An earlier version did not store them with the account.
+    /// Returns the resources of the sign-in. An account that an app created itself names none.
     func resources(of account: Account) -> [String] {
         account.credentials.resources.isEmpty ? options.resources : account.credentials.resources
     }

@@ -68,7 +68,7 @@ extension OAuthAuthority {
         let subject = client == nil ? account.id : machine.subject
         let assertion = try await assertion(from: workload.source)
         var machine = machine
-        // An earlier version did not bind the session. From now on, only assertions for this subject renew it.
+        // If the assertion of the sign-in named no subject, only assertions for this one renew the session from now on.
         machine.subject = subject ?? Self.subject(of: assertion)
         return try await prepareTokens(
             for: machine, with: assertion, of: subject, as: client, resources: resources,

@@ -61,8 +61,7 @@ struct IDToken: Sendable {
     }
 
     /// Returns whether the token belongs to an account (OpenID Connect Core, section 12.2). The issuer and the audience
-    /// may also match the stored ID token, because earlier versions of AccountKit did not check these claims in every
-    /// kind of sign-in.
+    /// may also match the stored ID token.
     func belongs(to account: Account, issuer: Issuer, clientID: String) -> Bool {
         guard let subject = identity?.id, subject == account.id else { return false }
         let original = account.credentials.idToken.flatMap { IDToken($0) }

@@ -94,7 +94,6 @@ final class KeepHost: KeepSurroundings {
         switch need {
         case .signIn(let signOut): return StateText.explanation(of: signOut, hint)
         case .signInAgain(let token):
-            if let move = token.move { return StateText.text(move, hint) }
             let end = token.expiresAt.map { " on \(StateText.date($0))" } ?? ""
             return "The token expired\(end), and the service issues no new token without a sign-in. Run \(login)."
         case .repair(let error): return "\(error.userText)."

@@ -134,9 +134,8 @@ struct KeepLoop: Sendable {
             return .served
         }
         switch observation {
-        case .token(let token):
+        case .token:
             let hint = CommandHint(session: store.session)
-            if let move = token.move { return .failed(AccountError(.moved, StateText.text(move, hint))) }
             return .failed(
                 failure
                     ?? AccountError(
@@ -158,9 +157,7 @@ struct KeepLoop: Sendable {
         switch await store.load() {
         case .verified(let account), .unverified(let account, _):
             do {
-                var token = try KeptToken(kind, of: account.credentials, in: store.session)
-                token.move = account.move
-                return .token(token)
+                return .token(try KeptToken(kind, of: account.credentials, in: store.session))
             } catch {
                 return .none(error)
             }

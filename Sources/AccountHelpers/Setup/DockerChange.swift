@@ -29,7 +29,7 @@ struct DockerChange {
         let current = Dictionary(set) { $1 }
         let own = current.filter { $0.value == tool }.keys.sorted()
         var changed: [String] = []
-        // Entries under a key that docker does not look up, which earlier versions wrote.
+        // Entries that the user wrote under a key that docker does not look up.
         var obsolete: [String] = []
         if removing {
             let keys = registries.map { DockerRegistry($0)?.key ?? $0 }

@@ -27,7 +27,7 @@ struct MCPChange {
                 .damaged, "\(file) is not a JSON object, so it was not changed", hint: "correct the file")
         }
         var format = MCPClientFormat(path: file, edit)
-        // Earlier versions wrote the server for another client.
+        // The file may have become that of another client since then.
         let places = [format] + MCPClientFormat.all
         if removing,
             let other = places.first(where: { place in

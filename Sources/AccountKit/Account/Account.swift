@@ -17,7 +17,6 @@ public struct Account: Sendable, Equatable, Identifiable {
         var issuer: String?
         var username: String?
         var profile: UserProfile
-        var transfer: SessionTransfer?
         var credentials: Credentials
     }
 
@@ -71,15 +70,6 @@ public struct Account: Sendable, Equatable, Identifiable {
     public var verifiedAt: Date? {
         get { fields.verifiedAt }
         _modify { yield &fields.verifiedAt }
-    }
-
-    /// The move of the session to another storage, where the session is refreshed afterward; `nil` if there was no such
-    /// move.
-    package var move: SessionMove? { transfer.flatMap { SessionMove(leaving: $0) } }
-
-    var transfer: SessionTransfer? {
-        get { fields.transfer }
-        _modify { yield &fields.transfer }
     }
 
     /// Creates an account.
@@ -150,9 +140,6 @@ public struct Account: Sendable, Equatable, Identifiable {
 
     /// Whether the ID says nothing about the user: it is empty or random.
     package var isUnidentified: Bool { id.isEmpty || id.hasPrefix(Self.localIDPrefix) }
-
-    /// Whether AccountKit can obtain another access token without the user. After a move, only the other storage can.
-    package var isRenewable: Bool { move == nil && credentials.isRenewable }
 
     /// Returns whether both accounts belong to the same user of the same service.
     package func isSameUser(as other: Account) -> Bool {

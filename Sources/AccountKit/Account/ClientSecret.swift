@@ -1,7 +1,7 @@
 /// The secret of an OAuth client, if it was recorded (RFC 6749, section 2.3.1).
 package enum ClientSecret: Sendable, Equatable {
-    /// The secret was not recorded, because an earlier version wrote the archive, or because the authority is not an
-    /// OAuth authority.
+    /// The secret was not recorded, because an app created the account itself, or because the authority is not an OAuth
+    /// authority.
     case unknown
 
     case none

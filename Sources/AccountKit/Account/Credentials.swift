@@ -51,8 +51,7 @@ public struct Credentials: Sendable, Equatable {
     /// The scopes of the sign-in; empty unless the service has returned fewer ``scopes`` since then.
     package var signInScopes: [String] = []
 
-    /// The APIs that the sign-in requested tokens for (RFC 8707), as sent; empty if it named none, or if an earlier
-    /// version wrote the archive.
+    /// The APIs that the sign-in requested tokens for (RFC 8707), as sent; empty if it named none.
     package var resources: [String] = []
 
     /// Whether requests for tokens leave out the ``resources``, because the service refuses the parameter. The scopes alone
@@ -171,7 +170,7 @@ public struct Credentials: Sendable, Equatable {
         result.idToken = response.idToken ?? idToken
         if let machine {
             result.machine = machine
-            // A sign-in with an earlier version did not bind the subject.
+            // The assertion of the sign-in may have named no subject.
             result.machine?.subject = machine.subject ?? response.machine?.subject
             (result.refreshToken, result.idToken) = (nil, nil)
         }

@@ -28,7 +28,7 @@ package struct MachineGrant: Sendable, Equatable {
     package var assertionAudience: String?
 
     /// The `sub` of the assertion of the sign-in. Only an assertion for this subject renews the session. `nil` if the assertion
-    /// named no subject, or if an earlier version stored the session; the next assertion then binds the session.
+    /// named no subject; the next assertion then binds the session.
     package var subject: String?
 
     /// Whether each request needs the client secret.

@@ -33,16 +33,7 @@ extension UserProfile {
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         let encoder = ProfileCoding.encoder()
         encoder.nonConformingFloatEncodingStrategy = ProfileCoding.nonConformingFloats
-        do {
-            return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
-        } catch {
-            // Earlier development versions stored a URL and a Decimal in the form of property lists. If this attempt
-            // fails too, throw the first error, which describes the fields.
-            guard let fields = try? PropertyListEncoder.binary.encode(fields),
-                let value = try? PropertyListDecoder().decode(type, from: fields)
-            else { throw error }
-            return value
-        }
+        return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
     }
 
     /// Returns the fields as a value of the app's own type. For missing fields, the result has the values of `value`.

@@ -53,12 +53,6 @@ extension Account: SealedPayload {
         fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
         fields["verifiedAt"] = verifiedAt.map { .date($0) }
         if !profile.fields.isEmpty { fields["profile"] = .dictionary(profile.fields) }
-        if let transfer {
-            fields["transfer"] = .dictionary([
-                "id": .string(transfer.id), "place": .string(transfer.place), "date": .date(transfer.date),
-                "role": .string(transfer.role.rawValue),
-            ])
-        }
         if !credentials.derivedTokens.isEmpty {
             fields["derivedTokens"] = .array(credentials.derivedTokens.map { .dictionary(Self.record(of: $0)) })
         }
@@ -141,7 +135,6 @@ extension Account: SealedPayload {
         self.init(
             id: id, issuer: try record.text("issuer"), username: try record.text("username"), credentials: credentials,
             profile: UserProfile(try record.dictionary("profile") ?? [:]), verifiedAt: try record.date("verifiedAt"))
-        transfer = try Self.transfer(record)
     }
 
     private static func record(of derived: DerivedToken) -> [String: ProfileValue] {
@@ -214,15 +207,5 @@ extension Account: SealedPayload {
         machine.assertionAudience = try fields.text("assertionAudience")
         machine.subject = try fields.text("subject")
         return machine
-    }
-
-    private static func transfer(
-        _ fields: [String: ProfileValue]
-    ) throws(RecordPropertyList.Malformed) -> SessionTransfer? {
-        guard let fields = try fields.dictionary("transfer") else { return nil }
-        guard let id = try fields.text("id"), let place = try fields.text("place"), let date = try fields.date("date"),
-            let role = try fields.text("role").flatMap(SessionTransfer.Role.init(rawValue:))
-        else { throw RecordPropertyList.unusable }
-        return SessionTransfer(id: id, place: place, date: date, role: role)
     }
 }

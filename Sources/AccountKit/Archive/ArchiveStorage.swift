@@ -178,9 +178,6 @@ package struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
 
     /// The record of a refresh in progress and of failed refreshes, without personal data.
     package static let refreshRecord = ArchiveEntry(rawValue: "Refresh.plist")
-
-    /// An encrypted session during its move to this storage.
-    package static let incoming = ArchiveEntry(rawValue: "Incoming.plist")
 }
 
 /// The stored bytes of an entry.

@@ -37,7 +37,6 @@ struct OfflineKeys: Sendable {
     let records: SealedRecords<StoredOfflineKey>
 
     init(archive: AccountArchive) {
-        // Do not bind the keys to a shared storage, since a move also copies keys that do not open now.
         records = SealedRecords(
             at: Self.entries, purpose: "offline", name: "the key of the offline data", archive: archive)
     }
@@ -117,89 +116,6 @@ struct OfflineKeys: Sendable {
     private func remove(in transaction: any ArchiveTransaction, where isToGo: (StoredOfflineKey) -> Bool) async throws {
         for found in try await found({ try await transaction.read($0) }) where isToGo(found.payload) {
             _ = try await transaction.remove(found.entry, ifRevision: found.revision)
-        }
-    }
-
-    // MARK: Moving
-
-    func stored(in transaction: any ArchiveTransaction) async throws -> [[UInt8]] {
-        var stored: [[UInt8]] = []
-        for entry in records.entries {
-            if let bytes = try await transaction.read(entry)?.bytes { stored.append(bytes) }
-        }
-        return stored
-    }
-
-    struct Change: Sendable {
-        let entry: ArchiveEntry
-        let bytes: [UInt8]
-
-        let revision: ArchiveRevision?
-    }
-
-    /// Returns the changes that store keys from another storage in this storage. `keys` are the keys of the other
-    /// storage's archive.
-    func changes(
-        for incoming: [[UInt8]], _ keys: ArchiveKeys, in transaction: any ArchiveTransaction
-    ) async throws -> [Change] {
-        guard !incoming.isEmpty else { return [] }
-        var free: [ArchiveEntry] = []
-        var here: [(entry: ArchiveEntry, stored: StoredEntry, key: StoredOfflineKey?)] = []
-        for entry in records.entries {
-            guard let stored = try await transaction.read(entry) else {
-                free.append(entry)
-                continue
-            }
-            here.append((entry, stored, try await key(in: stored.bytes, keys)))
-        }
-        var changes: [Change] = []
-        for bytes in incoming where !here.contains(where: { $0.stored.bytes == bytes }) {
-            if let key = try await key(in: bytes, keys),
-                let same = here.first(where: { $0.key?.owner == key.owner })
-            {
-                guard same.key?.key == key.key else {
-                    throw AccountError(
-                        .conflict,
-                        "this user's offline data is encrypted with one key here and with another there, and a move would "
-                            + "lose one of the keys",
-                        hint: "sign in there and sign out again, which discards the data there, then try again")
-                }
-                changes.append(Change(entry: same.entry, bytes: bytes, revision: same.stored.revision))
-                continue
-            }
-            guard !free.isEmpty else {
-                throw AccountError(
-                    .inaccessible,
-                    "there is no room for the keys of offline data, since \(Self.maximumCount) users have unsent changes "
-                        + "there",
-                    hint: "sign in there as one of them and send the changes, or sign out, which discards them"
-                )
-            }
-            changes.append(Change(entry: free.removeFirst(), bytes: bytes, revision: nil))
-        }
-        return changes
-    }
-
-    func remove(storedIn other: [[UInt8]], in transaction: any ArchiveTransaction) async throws {
-        var keys: [StoredOfflineKey] = []
-        for bytes in other {
-            if let key = try await key(in: bytes) { keys.append(key) }
-        }
-        for entry in records.entries {
-            guard let stored = try await transaction.read(entry) else { continue }
-            let mine = try await key(in: stored.bytes)
-            let isThere =
-                other.contains(stored.bytes)
-                || mine.map { mine in keys.contains { $0.isSame(as: mine) } } ?? false
-            if isThere { _ = try await transaction.remove(entry, ifRevision: stored.revision) }
-        }
-    }
-
-    private func key(in bytes: [UInt8], _ keys: ArchiveKeys? = nil) async throws -> StoredOfflineKey? {
-        do {
-            return try await records.open(bytes, before: keys).payload
-        } catch let error as AccountError where error.isAboutContent {
-            return nil
         }
     }
 

@@ -12,12 +12,6 @@ extension PropertyListEncoder {
         return encoder
     }
 
-    static var binary: PropertyListEncoder {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        return encoder
-    }
-
     /// Encodes a record. `failure` is the message if the encoding fails.
     func bytes(of record: some Encodable, failure: String) throws(AccountError) -> [UInt8] {
         do {

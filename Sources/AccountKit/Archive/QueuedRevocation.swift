@@ -54,8 +54,7 @@ struct QueuedRevocation: Sendable {
     }
 }
 
-/// The record has the layout of an account's record, with the progress in the profile. Each version can therefore
-/// deliver, withdraw and reseal the entries of other versions.
+/// The record has the layout of an account's record, with the progress in the profile.
 extension QueuedRevocation: SealedPayload {
     private enum Field {
         static let waitsForSignOut = "waitsForSignOut"

@@ -37,7 +37,7 @@ struct RecordPropertyList {
         case .utf16(let range): return .string(String(decoding: try list.text(utf16: range), as: UTF8.self))
         case .array(let references): return .array(try array(references, depth: depth))
         case .dictionary(let references): return .dictionary(try dictionary(references, depth: depth))
-        case .null, .uid: throw Self.unusable
+        case .null: throw Self.unusable
         }
     }
 

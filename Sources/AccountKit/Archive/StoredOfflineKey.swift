@@ -24,9 +24,7 @@ struct StoredOfflineKey: Sendable {
     func isSame(as other: StoredOfflineKey) -> Bool { owner == other.owner && key == other.key }
 }
 
-/// The record has the layout of an account's record, and the key has the tag of an access token, so that an earlier
-/// version can open the key. Otherwise that version would create a second key, and could not read the data that is
-/// encrypted with the first key.
+/// The record has the layout of an account's record, and the key has the tag of an access token.
 extension StoredOfflineKey: SealedPayload {
     private enum Field {
         static let userID = "id"

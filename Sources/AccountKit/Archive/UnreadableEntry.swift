@@ -34,11 +34,6 @@ extension AccountStore {
                 }
             }
         }
-        await check(.incoming) {
-            archive.isDamagedIncoming($0)
-        } _: { _ in
-            _ = try await archive.incoming { try await archive.storage.read($0) }
-        }
         await check(.refreshRecord) { _ in
             true
         } _: { _ in
@@ -65,19 +60,6 @@ extension AccountStore {
                 return
             }
             try await transaction.quarantineLeftover(unreadable.entry, because: unreadable.error, driver.logger)
-        }
-    }
-
-    package func hasMoveLeftover() async throws -> Bool {
-        guard let transfer = await driver.load().account?.transfer, transfer.role == .arrived else { return false }
-        let archive = driver.archive
-        return try await archive.incoming { try await archive.storage.read($0) }?.transfer.id == transfer.id
-    }
-
-    package func removeMoveLeftover() async throws(AccountError) {
-        try await driver.withTransaction { transaction in
-            guard let account = await driver.load(transaction).account else { return }
-            try await driver.discardLeftover(of: account, in: transaction)
         }
     }
 }

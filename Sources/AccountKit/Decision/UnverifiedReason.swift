@@ -87,9 +87,6 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The store that several machines share is unreachable, so AccountKit requested no new tokens.
         public static let storeUnreachable = Code(rawValue: "storeUnreachable")
 
-        /// The session was moved to another storage, where it is refreshed.
-        public static let moved = Code(rawValue: "moved")
-
         /// AccountKit received new tokens but could not store them. These tokens are only in the memory of this
         /// process.
         public static let notSaved = Code(rawValue: "notSaved")
@@ -118,7 +115,7 @@ extension UnverifiedReason: CustomStringConvertible {
         case .cannotSave: "cannot save"
         case .storeUnreachable: "the store cannot be reached"
         case .notSaved: "not saved"
-        // `offline`, `cancelled`, `busy`, `moved`, and codes of an app.
+        // `offline`, `cancelled`, `busy`, and codes of an app.
         default: code.rawValue
         }
     }

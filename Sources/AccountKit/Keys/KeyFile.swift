@@ -25,9 +25,6 @@ public struct KeyFile: KeySource {
     /// What to do if the file is damaged.
     private let repair: String
 
-    /// The chip that seals the key; `nil` for a file that contains the key itself.
-    private let chip: SecurityChip?
-
     /// Creates a source for a key file of one archive. Archives must not share a key file, since AccountKit replaces
     /// and removes the file with the keys of its archive.
     ///
@@ -37,22 +34,16 @@ public struct KeyFile: KeySource {
         folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
         isInContainer = false
         repair = Self.restore
-        chip = nil
     }
 
     /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or for a named
     /// session in the subfolder `Sessions/<name>`.
     public init(container: AppContainer, session: SessionName = .default) {
-        self.init(named: "Account.key", of: session, in: container, chip: nil)
-    }
-
-    init(named name: String, of session: SessionName, in container: AppContainer, chip: SecurityChip?) {
         folder = container.folder(
             container.keysPath + (session == .default ? "" : "/Sessions/" + session.rawValue))
-        path = folder.path(name)
+        path = folder.path("Account.key")
         isInContainer = true
         repair = Self.restore
-        self.chip = chip
     }
 
     private static let restore = "restore the right key file from a backup"
@@ -66,7 +57,6 @@ public struct KeyFile: KeySource {
         repair =
             "remove the file with `rm \(path.shellWord)`: the next sign-in registers the app again, and sessions stay "
             + "signed in"
-        chip = nil
     }
 
     /// The kind `file`.
@@ -77,9 +67,7 @@ public struct KeyFile: KeySource {
     /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if other users can read the file, if it belongs
     ///   to another user, or if other users can write to its folder in a container;
     ///   ``AccountError/Code-swift.struct/damaged`` if the file does not have exactly 32 bytes.
-    public func key() async throws -> ArchiveKey? { try storedKey() }
-
-    func storedKey() throws -> ArchiveKey? { try key(at: path) }
+    public func key() async throws -> ArchiveKey? { try key(at: path) }
 
     private func key(at path: String) throws -> ArchiveKey? {
         if isInContainer { try folder.checkTrust() }
@@ -99,10 +87,6 @@ public struct KeyFile: KeySource {
                     .insecureContainer, "other users can read or change the key file \(path)",
                     hint: "run `chmod 600 \(path.shellWord)`"
                 )
-            }
-            if let chip {
-                let sealed = try SealedKey(parsing: file.read(limit: SealedKey.maximumByteCount, expected: 0), at: path)
-                return try sealed.key(from: chip, at: path)
             }
             var count = 0
             let bytes = try GuardedBytes(count: 32) { buffer throws(SystemCallError) in
@@ -147,17 +131,12 @@ public struct KeyFile: KeySource {
         _ key: ArchiveKey, _ body: (_ temporary: String) throws(SystemCallError) -> Void
     ) throws(AccountError) {
         guard case .key(let bytes) = key.opener else { preconditionFailure("a key file holds 32 bytes") }
-        let sealed = try chip.map { chip throws(AccountError) in try SealedKey(sealing: bytes, with: chip).bytes }
         try mapping(path) { () throws(SystemCallError) in
             let temporary = "\(path).\(Sodium.randomBytes(count: 8).hexadecimal).tmp"
             let file = try FileDescriptor.create(temporary)
             defer { _ = try? SystemCall.remove(temporary) }
             try file.setPermissions(0o600)
-            if let sealed {
-                try file.write(sealed)
-            } else {
-                try bytes.withUnsafeBytes { bytes throws(SystemCallError) in try file.write(bytes) }
-            }
+            try bytes.withUnsafeBytes { bytes throws(SystemCallError) in try file.write(bytes) }
             try file.synchronize()
             try body(temporary)
             try SystemCall.synchronizeDirectory(folder.path)

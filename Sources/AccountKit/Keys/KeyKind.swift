@@ -17,16 +17,12 @@ public struct KeyKind: Hashable, Sendable {
     /// A key in the environment or in a credentials directory.
     public static let environment = KeyKind(.environment)
 
-    /// A key that the machine's TPM 2.0 seals.
-    public static let tpm = KeyKind(.tpm)
-
     package var text: String {
         switch slot {
         case .keyFile: "a key file"
         case .passphrase: "a passphrase"
         case .command: "a key from a program"
         case .environment: "a key in the environment"
-        case .tpm: "a TPM"
         }
     }
 }
@@ -35,14 +31,13 @@ extension KeyKind: CaseIterable, CustomStringConvertible, LosslessStringConverti
     /// All kinds.
     public static var allCases: [KeyKind] { KeySlot.Kind.allCases.map(KeyKind.init) }
 
-    /// The stable name: `file`, `passphrase`, `command`, `environment` or `tpm`.
+    /// The stable name: `file`, `passphrase`, `command` or `environment`.
     public var description: String {
         switch slot {
         case .keyFile: "file"
         case .passphrase: "passphrase"
         case .command: "command"
         case .environment: "environment"
-        case .tpm: "tpm"
         }
     }
 

@@ -136,21 +136,15 @@ struct KeyRing: Sendable {
         let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
         let place = places.isEmpty ? "" : " at \(places)"
         if isShared {
-            let remedy =
-                places.isEmpty && kinds.contains(.tpm)
-                ? "on a machine that opens it, add a key that this machine can use (`key add`)"
-                : "install the key that the other machines use\(place.isEmpty ? " here" : place)"
             return AccountError(
                 .noKey,
                 "there is an archive in the shared store, but this machine has no key to open it. You are not signed out, "
-                    + "and nothing was changed; " + remedy)
+                    + "and nothing was changed; install the key that the other machines use"
+                    + "\(place.isEmpty ? " here" : place)")
         }
-        let remedy =
-            places.isEmpty && kinds.contains(.tpm)
-            ? "open it with another of its keys and add the key of this machine's TPM (`key add tpm`)"
-            : "restore the key\(place)"
         return AccountError(
-            .noKey, "there is an account archive, but no key to open it", hint: remedy + ", or sign in again")
+            .noKey, "there is an account archive, but no key to open it",
+            hint: "restore the key\(place), or sign in again")
     }
 
     // MARK: New archives

@@ -35,7 +35,6 @@ package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     package var isNoEntry: Bool { errno == ENOENT }
-    package var isNoDirectory: Bool { errno == ENOTDIR }
     package var isLink: Bool { errno == ELOOP }
     package var isDirectory: Bool { errno == EISDIR }
     package var isRefusal: Bool { errno == EACCES || errno == EPERM || errno == EINVAL }

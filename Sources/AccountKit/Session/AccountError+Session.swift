@@ -42,15 +42,6 @@ extension AccountError {
             .notSignedIn, message, hint: signOut.reason == .neverSignedIn ? "sign in first" : "sign in again")
     }
 
-    package init(_ move: SessionMove) {
-        let end =
-            move.isComplete
-            ? "this session was moved to \(move.place) on \(LocalTime.text(of: move.date)), and is refreshed there only: use it there"
-            : "the move of this session to \(move.place), begun on \(LocalTime.text(of: move.date)), is not complete, and the session "
-                + "cannot be refreshed until the move is complete: run the move again"
-        self.init(.moved, end)
-    }
-
     /// The error of a sign-in that stores no account, although the service issued tokens.
     package init(
         unused credentials: Credentials, because failure: AuthorityError, _ outcome: RevocationReport.Outcome
@@ -142,8 +133,4 @@ extension UnverifiedReason.Code {
             default: .cannotSave
             }
     }
-}
-
-extension UnverifiedReason {
-    init(_ move: SessionMove) { self.init(.moved, detail: "\(AccountError(move))") }
 }

@@ -98,7 +98,6 @@ extension AccountStore {
         var account = account
         switch means {
         case .refresh where account.credentials.refreshToken == nil:
-            if let move = account.move { throw AccountError(move) }
             throw AccountError(
                 .misconfigured,
                 "this token requires a refresh token, and the service issued none", hint: "sign in again")

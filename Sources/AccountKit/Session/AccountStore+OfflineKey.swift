@@ -11,9 +11,6 @@ extension AccountStore {
             guard case .present(let account, _) = await driver.load(transaction), account.isSameUser(as: user) else {
                 throw AccountError(.conflict, "the signed-in user has changed", hint: "try again")
             }
-            // The storage to which the session was moved would not have this key, so programs there could not read the
-            // data.
-            if let move = account.move { throw AccountError(move) }
             return try await driver.offlineKeys.makeKey(of: account, knowing: known, at: clock.now, in: transaction)
         }
     }

@@ -330,21 +330,15 @@ extension AccountStore {
             }
             switch content {
             case .absent:
-                driver.shared.replacesMovedSession = false
                 return .stored(try await driver.save(account, nil, isSignIn: true, transaction))
             case .present(let old, let revision):
-                // A moved session continues in another storage.
-                guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
-                driver.shared.replacesMovedSession = old.move != nil
-                try await driver.discardLeftover(of: old, in: transaction)
-                let isReplaced = old.move == nil && !account.sharesTokens(with: old)
+                guard mayReplace(old) else { return .occupied(by: old) }
+                let isReplaced = !account.sharesTokens(with: old)
                 let endsBoth = account.isEnded(byRevoking: old, supportsPerGrantRevocation: supportsPerGrantRevocation)
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, transaction) }
                 do {
                     let saved = try await driver.save(account, revision, isSignIn: true, transaction)
-                    if old.move == nil, !saved.isSameUser(as: old) {
-                        await driver.keepProfile(of: old, in: transaction)
-                    }
+                    if !saved.isSameUser(as: old) { await driver.keepProfile(of: old, in: transaction) }
                     return .stored(saved)
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before

@@ -13,15 +13,9 @@ extension AccountStore {
     /// full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
     /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
     ///
-    /// If the session was moved to another storage, the function removes only what is left in this storage, and the
-    /// session continues in the other storage. If no user is signed in, the function discards an incomplete move to
-    /// this storage.
-    ///
     /// - Parameter authority: The service; if `nil`, no tokens are revoked.
     /// - Returns: The account that was signed out, and whether its tokens were revoked.
     /// - Throws: An ``AccountError`` if the archive could not be changed. In this case, the user is still signed in.
-    ///   The error is ``AccountError/Code-swift.struct/moved`` if a move of the session is incomplete and `authority`
-    ///   is not `nil`.
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
@@ -29,14 +23,11 @@ extension AccountStore {
             signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: driver.keepsUnreadable)
         switch try await flow.run(LiveSessionEffects(driver)).get() {
         case .nobody:
-            try await discardIncoming()
             return SignOutReport(account: nil, revocation: .notNeeded)
         case .quarantined(let place):
             return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)
         case .account(let account, let pending):
-            guard let authority, account.move == nil else {
-                return SignOutReport(account: account, revocation: .notNeeded)
-            }
+            guard let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
             // The user is signed out even if the task is cancelled, so revoke the tokens in that case too.
             let report: RevocationReport
             if ThreadSupply.isSufficient {
@@ -212,8 +203,7 @@ package struct RevocationReport: Sendable, Hashable {
 public struct SignOutReport: Sendable {
     /// Whether the tokens were revoked.
     public enum Revocation: Sendable, Hashable {
-        /// No user was signed in, the archive could not be opened, the app passed no service, or the session was moved to
-        /// another storage.
+        /// No user was signed in, the archive could not be opened, or the app passed no service.
         case notNeeded
         /// The service has revoked the tokens, or did not recognize them.
         case done

@@ -19,9 +19,8 @@ extension AccountStore {
     ///   a failed refresh, all processes pause before the next refresh: for 2 s at first, and for up to 5 min after
     ///   repeated failures. While the service is unreachable, the pause is at most 5 s. During the pause, errors have the
     ///   code and the message of the failure, and the time of the next attempt.
-    /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session was moved to another
-    ///   storage, ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired
-    ///   and there is no refresh token (the account is kept, since the clock may be wrong),
+    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired and
+    ///   there is no refresh token (the account is kept, since the clock may be wrong),
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and the refresh failed,
     ///   ``AccountError/Code-swift.struct/renewalRefused`` if the token has expired and the service refuses to renew the
     ///   session (the account is kept, since no response ended the session),
@@ -32,8 +31,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Secret {
         let account = try await usableAccount(minimumValidity: minimumValidity, timeout: timeout, with: authority)
         let credentials = account.credentials
-        if let move = account.move, credentials.expires(within: .zero, of: clock.now) { throw AccountError(move) }
-        if !account.isRenewable, let end = credentials.expiresAt, end <= clock.now {
+        if !credentials.isRenewable, let end = credentials.expiresAt, end <= clock.now {
             throw AccountError(
                 .notSignedIn,
                 "the session at \(account.issuer ?? "the service") ended on \(LocalTime.text(of: end)), and there is no "
@@ -49,7 +47,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         let account = try await confirmedAccount(try await loadedAccount(of: authority), with: authority, timeout)
         let (credentials, now) = (account.credentials, clock.now)
-        guard !credentials.isGood(for: minimumValidity, at: now), account.isRenewable else {
+        guard !credentials.isGood(for: minimumValidity, at: now), credentials.isRenewable else {
             return account
         }
         let isUsable = !credentials.expires(within: .zero, of: now)
@@ -65,8 +63,9 @@ extension AccountStore {
     ) async throws(AccountError) -> Account? {
         var account = try await loadedAccount(of: authority)
         if !account.credentials.isRefreshed(since: refused.credentials) {
-            if let move = account.move { throw AccountError(move) }
-            guard account.isRenewable, !driver.refusedReplacement.isRecent(account.credentials, at: clock.now) else {
+            guard account.credentials.isRenewable,
+                !driver.refusedReplacement.isRecent(account.credentials, at: clock.now)
+            else {
                 return nil
             }
             account = try await renewed(account, with: authority, timeout, isUsable: false)
@@ -147,8 +146,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
         let account = try await loadedAccount(of: authority)
-        if let move = account.move { throw AccountError(move) }
-        guard account.isRenewable else {
+        guard account.credentials.isRenewable else {
             throw AccountError(
                 .misconfigured, "the service issued no refresh token, so the session cannot be refreshed",
                 hint: "sign in again")
@@ -177,7 +175,7 @@ extension AccountStore {
     /// Returns the reason if the service refused the last refresh and the access token has expired, so that only another
     /// sign-in brings a token; otherwise `nil`. Sends no request.
     package func renewalRefusal(of account: Account) async -> UnverifiedReason? {
-        guard account.move == nil, account.isRenewable, account.credentials.needsToken(at: clock.now),
+        guard account.credentials.isRenewable, account.credentials.needsToken(at: clock.now),
             let record = await driver.archive.journal.readableRecord(), record.refusedSince != nil
         else { return nil }
         let reason = SessionDecision.withoutToken(record.failure(isShared: driver.archive.isShared))
@@ -224,7 +222,6 @@ extension AccountStore {
                 driver.ownFailures.add(reason, at: clock.now)
             }
             if isUsable { return new }
-            if let move = new.move { throw AccountError(move) }
             throw AccountError(notRefreshed: isWithoutToken ? SessionDecision.withoutToken(reason) : reason)
         }
     }
@@ -316,7 +313,6 @@ extension UnverifiedReason {
         case .busy: .busy
         case .cannotSave: .inaccessible
         case .storeUnreachable: .storeUnreachable
-        case .moved: .moved
         case .cancelled: .cancelled
         default: .serviceUnavailable
         }

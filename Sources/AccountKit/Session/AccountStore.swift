@@ -124,13 +124,10 @@ public final class AccountStore: Sendable {
 
     package var isShared: Bool { driver.archive.isShared }
 
-    /// Returns whether a shared storage contains an archive or an incomplete move, even if it cannot be opened.
+    /// Returns whether a shared storage contains an archive, even if it cannot be opened.
     package func hasSharedArchive() async throws -> Bool {
         guard isShared else { return false }
-        for entry in [ArchiveEntry.account, .incoming] where try await driver.archive.storage.read(entry) != nil {
-            return true
-        }
-        return false
+        return try await driver.archive.storage.read(.account) != nil
     }
 
     /// Makes ``shared`` return this store.
@@ -147,9 +144,6 @@ public final class AccountStore: Sendable {
     /// The name of the archive that the last sign-in of this store moved aside because it could not be opened; `nil` if there
     /// is no such archive.
     package var quarantinedArchive: String? { driver.shared.quarantinedArchive }
-
-    /// Whether the last sign-in of this store replaced what a move to another storage had left here.
-    package var replacesMovedSession: Bool { driver.shared.replacesMovedSession }
 
     /// Returns the changes of the account from now on, in order and without tokens.
     ///

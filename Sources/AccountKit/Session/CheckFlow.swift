@@ -48,8 +48,7 @@ struct CheckFlow {
             return .ended(.unverified(account, .init(.misconfigured, detail: mismatch)))
         }
         let needsToken = account.credentials.needsToken(at: now)
-        if needsToken, let move = account.move { return .ended(.unverified(account, .init(move))) }
-        if needsToken || needsMachineToken(account), account.isRenewable {
+        if needsToken || needsMachineToken(account), account.credentials.isRenewable {
             return await refresh(account, isAfterRefusal: false, effects)
         }
         return await verify(account, isRefreshed: false, effects)
@@ -87,10 +86,7 @@ struct CheckFlow {
             return .ended(.unverified(account, account.credentials.withholdingReason ?? .init(.unclearReply)))
         }
         // No service can identify a user of this token. The service has issued it, and it has not expired.
-        if account.credentials.machine != nil {
-            if let move = account.move, requestsMachineToken { return .ended(.unverified(account, .init(move))) }
-            return .ended(.verified(account))
-        }
+        if account.credentials.machine != nil { return .ended(.verified(account)) }
         let failure: AuthorityError
         do throws(AuthorityError) {
             let identity = try await effects.verify(account)
@@ -101,8 +97,6 @@ struct CheckFlow {
         }
         let context = SessionDecision.Context(
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: isRefreshed)
-        // The response is about a token that may have been replaced in the storage to which the session was moved.
-        if let move = account.move, failure.isAboutToken { return .ended(.unverified(account, .init(move))) }
         switch SessionDecision.afterVerification(failure, context) {
         case .keep(let reason): return .ended(.unverified(account, reason))
         case .refreshOnce: return await refresh(account, isAfterRefusal: true, effects)
@@ -133,7 +127,6 @@ struct CheckFlow {
             return try await effects.withTransaction { transaction in
                 let content = await transaction.load()
                 guard case .present(let stored, let revision) = content else { return .ended(state(without: content)) }
-                if let move = stored.move { return .ended(.unverified(stored, .init(move))) }
                 let context = SessionDecision.Context(
                     holdsRefreshToken: stored.credentials.refreshToken != nil,
                     sentTokenIsStored: stored.isSameGrant(as: account))
@@ -188,15 +181,6 @@ extension Account {
         account.verifiedAt = date
         account.credentials.isOfOtherUser = false
         return account
-    }
-}
-
-extension AuthorityError {
-    fileprivate var isAboutToken: Bool {
-        switch self {
-        case .bearerChallenge(error: "invalid_token"), .unauthorized, .rejected: true
-        default: false
-        }
     }
 }
 

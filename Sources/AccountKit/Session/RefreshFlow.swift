@@ -351,8 +351,6 @@ struct RefreshFlow {
         guard stored.isSameUser(as: renewed) else {
             return !stored.isEnded(byRevoking: renewed, supportsPerGrantRevocation: supportsPerGrantRevocation)
         }
-        // The new tokens belong to a session that continues in another storage.
-        if stored.move != nil { return false }
         // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict
         // another machine may have refreshed the session: some services accept a spent token for a while.
         if isTokenExchange || conflictCount > 0 { return false }
@@ -479,7 +477,6 @@ struct RefreshFlow {
 
     private func obstacle(in stored: Account) -> UnverifiedReason? {
         if isTokenExchange { return nil }
-        if let move = stored.move { return .init(move) }
         let isPossible = derivation == nil ? stored.credentials.isRenewable : stored.credentials.refreshToken != nil
         return isPossible ? nil : .init(.notChecked, detail: "there is no refresh token")
     }
@@ -499,11 +496,7 @@ struct RefreshFlow {
         return !found.credentials.isGood(for: derivation.validity, at: now)
     }
 
-    private func isStillStored(_ stored: Account) -> Bool {
-        // A move leaves the same access token at the source. Only the target may store the next token of a client.
-        if isMachineRequest, stored.move != nil { return false }
-        return stored.isSameGrant(as: account)
-    }
+    private func isStillStored(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
 
     private func outcome(of content: ArchiveReader.Content) -> RefreshOutcome {
         switch content {

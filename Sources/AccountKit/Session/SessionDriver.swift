@@ -188,7 +188,6 @@ struct SessionDriver: Sendable {
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
         let content = await archive.load(in: transaction)
-        if let user = content.account { try await discardLeftover(of: user, in: transaction) }
         guard signOut.reason == .signedOutByUser, let user = content.account else {
             guard let user = content.account, await !keepProfile(of: user, in: transaction) else {
                 return try await archive.clear(signOut, ifRevision: revision, in: transaction)

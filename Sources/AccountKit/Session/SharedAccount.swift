@@ -6,7 +6,6 @@ final class SharedAccount: Sendable {
         /// Whether the archive was read. If so, and `account` is `nil`, no user is signed in.
         var isKnown = false
         var quarantinedArchive: String?
-        var replacesMovedSession = false
         /// The number of changes, so that a slow read does not undo later changes.
         var changeCount = 0
         var listeners: [Int: Listener] = [:]
@@ -22,11 +21,6 @@ final class SharedAccount: Sendable {
     private let state = Mutex(State())
 
     var account: Account? { state.withLock(\.account) }
-
-    var replacesMovedSession: Bool {
-        get { state.withLock { $0.replacesMovedSession } }
-        set { state.withLock { $0.replacesMovedSession = newValue } }
-    }
 
     var quarantinedArchive: String? {
         get { state.withLock { $0.quarantinedArchive } }

@@ -49,17 +49,14 @@ struct SignOutFlow: Sendable {
     private func remove(
         _ account: Account, _ revision: ArchiveRevision, _ transaction: any SessionTransaction
     ) async throws(AccountError) -> RevocationQueue.Pending? {
-        if let move = account.move, !move.isComplete, revokesTokens { throw AccountError(move) }
-        // If the session was moved, a revocation would also end the session in the other storage.
-        let isRevoked = revokesTokens && account.move == nil
         var pending: RevocationQueue.Pending?
         // The user is signed out even if the disk is full or the queue cannot be written.
-        if isRevoked { pending = try? await transaction.queueRevocation(account, isSignOut: true) }
+        if revokesTokens { pending = try? await transaction.queueRevocation(account, isSignOut: true) }
         do {
             try await transaction.clear(signOut, ifRevision: revision)
         } catch {
             // The user is still signed in. Even if `pending` is `nil`, the queue entry may have been written.
-            if isRevoked { try? await transaction.withdrawRevocation(account) }
+            if revokesTokens { try? await transaction.withdrawRevocation(account) }
             throw error
         }
         return pending

@@ -42,7 +42,6 @@ extension ListDatabase {
                     sql: "DELETE FROM page WHERE list = (SELECT key FROM list WHERE n = ?)", arguments: [list])
                 try database.execute(sql: "DELETE FROM list WHERE n = ?", arguments: [list])
                 hasRemoved = true
-                try database.execute(sql: "DELETE FROM listed WHERE key NOT IN (SELECT key FROM detail)")
                 for table in ["item", "detail"] {
                     let condition =
                         table == "item"

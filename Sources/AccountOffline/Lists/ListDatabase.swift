@@ -16,23 +16,21 @@ import Foundation
 /// list. Positions may be negative, because new items come before the stored items.
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
-    static let version = 3
-    /// The statements that create the tables. They also add the tables that earlier versions do not have: version 2
-    /// added `page`, and version 3 added `listed`, which contains the digest that an item had in the lists when its
+    static let version = 4
+    /// The statements that create the tables. In `detail`, `listed` is the digest that the item had in the lists when its
     /// detail was stored.
     private static let schema = """
-        CREATE TABLE IF NOT EXISTS item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
-        CREATE TABLE IF NOT EXISTS list(
+        CREATE TABLE item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
+        CREATE TABLE list(
             n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, as_of REAL, last_used REAL, sealed BLOB NOT NULL);
-        CREATE TABLE IF NOT EXISTS entry(
+        CREATE TABLE entry(
             list INTEGER NOT NULL, segment INTEGER NOT NULL, position INTEGER NOT NULL, item INTEGER NOT NULL,
             stamp INTEGER NOT NULL, PRIMARY KEY(list, segment, position));
-        CREATE UNIQUE INDEX IF NOT EXISTS entry_item ON entry(item, list);
-        CREATE TABLE IF NOT EXISTS detail(key BLOB PRIMARY KEY, as_of REAL NOT NULL, sealed BLOB NOT NULL);
-        CREATE TABLE IF NOT EXISTS page(
+        CREATE UNIQUE INDEX entry_item ON entry(item, list);
+        CREATE TABLE detail(key BLOB PRIMARY KEY, as_of REAL NOT NULL, listed BLOB, sealed BLOB NOT NULL);
+        CREATE TABLE page(
             list BLOB NOT NULL, request BLOB NOT NULL, sweep INTEGER NOT NULL, transfer INTEGER NOT NULL,
             sealed BLOB NOT NULL, PRIMARY KEY(list, request)) WITHOUT ROWID;
-        CREATE TABLE IF NOT EXISTS listed(key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
 
         """
 
@@ -59,7 +57,7 @@ struct ListDatabase: Sendable {
     /// The reason why AccountKit dropped unusable stored data, or `nil` if it did not.
     var whyDropped: AccountError? { dropped.reason.withLock { $0 } }
 
-    /// Opens the lists. If the file is damaged or from a later version, this method replaces it with an empty file.
+    /// Opens the lists. If the file is damaged or has another schema, this method replaces it with an empty file.
     static func open(
         in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal, maximumBytes: Int
     ) async throws -> ListDatabase {
@@ -256,7 +254,7 @@ struct ListDatabase: Sendable {
             let hasChanged = try Bool.fetchOne(
                 database,
                 sql: """
-                    SELECT item.digest IS NOT (SELECT digest FROM listed WHERE listed.key = item.key) FROM item
+                    SELECT item.digest IS NOT (SELECT listed FROM detail WHERE detail.key = item.key) FROM item
                     WHERE item.key = ?
                     """, arguments: [key])
             return (asOf.map { Date(timeIntervalSince1970: $0) }, hasChanged ?? false)
@@ -585,11 +583,10 @@ struct ListDatabase: Sendable {
             let key = itemKey(item.id)
             let sealed = SealedItem.seal(item, type: "detail", key: key, seal)
             try database.execute(
-                sql: "INSERT OR REPLACE INTO detail(key, as_of, sealed) VALUES (?, ?, ?)",
-                arguments: [Data(key), date.timeIntervalSince1970, sealed])
-            try database.execute(
-                sql: "INSERT OR REPLACE INTO listed(key, digest) SELECT key, digest FROM item WHERE key = ?",
-                arguments: [Data(key)])
+                sql: """
+                    INSERT OR REPLACE INTO detail(key, as_of, listed, sealed)
+                    VALUES (?, ?, (SELECT digest FROM item WHERE key = ?), ?)
+                    """, arguments: [Data(key), date.timeIntervalSince1970, Data(key), sealed])
         }
     }
 

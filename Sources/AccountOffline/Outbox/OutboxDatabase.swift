@@ -17,12 +17,9 @@ import Foundation
 final class OutboxDatabase: Sendable {
     static let name = "Outbox.sqlite"
     private static let schema = """
-        CREATE TABLE change(
-            n INTEGER PRIMARY KEY AUTOINCREMENT, object BLOB NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
-            not_before REAL, sealed BLOB NOT NULL);
-        CREATE INDEX change_object ON change(object);
+        CREATE TABLE change(n INTEGER PRIMARY KEY AUTOINCREMENT, sealed BLOB NOT NULL);
         CREATE TABLE alias(local BLOB PRIMARY KEY, sealed BLOB NOT NULL);
-        CREATE TABLE pause(until REAL NOT NULL, sealed BLOB NOT NULL);
+        CREATE TABLE pause(sealed BLOB NOT NULL);
 
         """
 
@@ -32,8 +29,8 @@ final class OutboxDatabase: Sendable {
         /// The item that the service has created for this change. The app does not send the change again. The
         /// lists may not contain the item yet.
         var made: RemoteItem?
-        /// Identifies the stored form, or `nil` if the entry also depends on columns that other programs can change.
-        fileprivate var fingerprint: Int?
+        /// Identifies the stored form.
+        fileprivate var fingerprint: Int
         var change: Change { pending.change }
     }
 
@@ -60,33 +57,22 @@ final class OutboxDatabase: Sendable {
         }
     }
 
+    /// The encrypted content of a row.
     fileprivate struct Record: Codable {
         var change: Change
-        var lastProblem: String?
-        var madeID: String?
-        var madeJSON: Data?
-        /// The progress, or `nil` in a row of an earlier version, which stored the progress only in columns.
-        var progress: Progress?
-    }
-
-    /// The progress of a change, which is stored encrypted. Earlier versions use the columns with the same names, which
-    /// other programs can change.
-    fileprivate struct Progress: Codable {
         var state: ChangeState
         var attempts: Int
         var notBefore: Date?
+        var lastProblem: String?
+        var madeID: String?
+        var madeJSON: Data?
     }
 
-    /// The encrypted part of a pause. Earlier versions encrypted only the reason, with the type ``legacyPauseType``.
     private struct Pause: Codable {
         var until: Date
         var reason: String
-        /// When the pause was stored, or `nil` in a row of an earlier version.
-        var storedAt: Date?
+        var storedAt: Date
     }
-
-    private static let pauseType = "pause until"
-    private static let legacyPauseType = "pause"
 
     let database: OfflineDatabase
     /// The number of rows that were decrypted.
@@ -102,7 +88,7 @@ final class OutboxDatabase: Sendable {
     static func open(in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal) async throws -> OutboxDatabase {
         OutboxDatabase(
             database: try await OfflineDatabase.open(
-                name, in: folder, storage, isDurable: true, version: 1, schema: schema), seal: seal)
+                name, in: folder, storage, isDurable: true, version: 2, schema: schema), seal: seal)
     }
 
     func close() async { await database.settle() }
@@ -139,24 +125,16 @@ final class OutboxDatabase: Sendable {
 
     func pause(at date: Date) async throws -> (until: Date, reason: String)? {
         try await database.read { database -> (until: Date, reason: String)? in
-            guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
-            let pause = try self.pause(row)
+            guard let sealed = try Data.fetchOne(database, sql: "SELECT sealed FROM pause") else { return nil }
+            guard let bytes = self.seal.open(sealed, type: "pause", id: []) else { throw self.damaged }
+            let pause = try JSONDecoder().decode(Pause.self, from: Data(bytes))
             // After the clock was set back, the end is unknown. If it has not come yet, the service says so again. A
             // stored date is less precise.
-            let age = pause.storedAt.map { date.timeIntervalSince($0) } ?? 0
-            guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400, age > -0.5 else { return nil }
+            guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400,
+                date.timeIntervalSince(pause.storedAt) > -0.5
+            else { return nil }
             return (pause.until, pause.reason)
         }
-    }
-
-    private func pause(_ row: Row) throws -> Pause {
-        let sealed = try row.decode(Data.self, forColumn: "sealed")
-        if let bytes = seal.open(sealed, type: Self.pauseType, id: []) {
-            return try JSONDecoder().decode(Pause.self, from: Data(bytes))
-        }
-        return Pause(
-            until: Date(timeIntervalSince1970: try row.decode(forColumn: "until")),
-            reason: try text(sealed, type: Self.legacyPauseType, id: Data()))
     }
 
     /// Returns the content. Only rows that are not in memory are decrypted.
@@ -166,12 +144,13 @@ final class OutboxDatabase: Sendable {
         let before = known.withLock { $0 }
         if let before, before.stamp == stamp { return before }
         let old = Dictionary(uniqueKeysWithValues: (before?.entries ?? []).map { ($0.number, $0) })
-        let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change ORDER BY n"
+        let sql = "SELECT n, sealed FROM change ORDER BY n"
         let entries = try Row.fetchAll(database.cachedStatement(sql: sql)).map { row in
+            // In a damaged file, values may have any type, and a plain subscript would stop the program.
             let number = try row.decode(Int64.self, forColumn: "n")
             let sealed = try row.decode(Data.self, forColumn: "sealed")
             if let entry = old[number], entry.fingerprint == Self.fingerprint(sealed) { return entry }
-            return try entry(number, sealed, row)
+            return try entry(number, sealed)
         }
         let content = Content(stamp: stamp, entries: entries, claimed: nil)
         note(content)
@@ -180,27 +159,17 @@ final class OutboxDatabase: Sendable {
 
     private func note(_ content: Content) { known.withLock { $0 = content } }
 
-    /// Decodes an entry. In a damaged file, values may have any type, and a plain subscript would stop the program.
-    private func entry(_ number: Int64, _ sealed: Data, _ row: Row) throws -> Entry {
+    private func entry(_ number: Int64, _ sealed: Data) throws -> Entry {
         decryptionCount.add(1, ordering: .relaxed)
         guard let bytes = seal.open(sealed, type: "change", id: Self.id(number)) else { throw damaged }
         let record = try JSONDecoder().decode(Record.self, from: Data(bytes))
-        return Entry(
-            number, record, try record.progress ?? legacyProgress(row),
-            fingerprint: record.progress.map { _ in Self.fingerprint(sealed) })
+        return Entry(number, record, fingerprint: Self.fingerprint(sealed))
     }
 
     private static func fingerprint(_ sealed: Data) -> Int {
         var hasher = Hasher()
         sealed.withUnsafeBytes { hasher.combine(bytes: $0) }
         return hasher.finalize()
-    }
-
-    private func legacyProgress(_ row: Row) throws -> Progress {
-        guard let state = ChangeState(rawValue: try row.decode(forColumn: "state")) else { throw damaged }
-        return Progress(
-            state: state, attempts: try row.decode(forColumn: "attempts"),
-            notBefore: try row.decode(Double?.self, forColumn: "not_before").map { Date(timeIntervalSince1970: $0) })
     }
 
     private func alias(of local: String, _ database: Database) throws -> String? {
@@ -263,9 +232,7 @@ final class OutboxDatabase: Sendable {
                 // Try to combine the result with the previous change too.
                 change = before.change.with(kind, body)
             }
-            try database.execute(
-                sql: "INSERT INTO change(object, state, attempts, sealed) VALUES (?, ?, 0, x'')",
-                arguments: [Data(self.objectKey(change.object)), ChangeState.queued.rawValue])
+            try database.execute(sql: "INSERT INTO change(sealed) VALUES (x'')")
             let pending = PendingChange(change: change, state: .queued, attempts: 0, lastProblem: nil, notBefore: nil)
             content.entries.append(try self.store(pending, made: nil, as: database.lastInsertedRowID, database))
             return change
@@ -289,20 +256,14 @@ final class OutboxDatabase: Sendable {
     private func store(
         _ pending: PendingChange, made: RemoteItem?, as number: Int64, _ database: Database
     ) throws -> Entry {
-        let progress = Progress(state: pending.state, attempts: pending.attempts, notBefore: pending.notBefore)
         let record = try JSONEncoder().encode(
             Record(
-                change: pending.change, lastProblem: pending.lastProblem, madeID: made?.id, madeJSON: made?.json,
-                progress: progress))
+                change: pending.change, state: pending.state, attempts: pending.attempts, notBefore: pending.notBefore,
+                lastProblem: pending.lastProblem, madeID: made?.id, madeJSON: made?.json))
         let sealed = Data(seal.seal(record, type: "change", id: Self.id(number)))
-        try database.execute(
-            sql: "UPDATE change SET object = ?, state = ?, attempts = ?, not_before = ?, sealed = ? WHERE n = ?",
-            arguments: [
-                Data(objectKey(pending.change.object)), pending.state.rawValue, pending.attempts,
-                pending.notBefore?.timeIntervalSince1970, sealed, number,
-            ])
-        let stored = try JSONDecoder().decode(Record.self, from: record)
-        return Entry(number, stored, stored.progress ?? progress, fingerprint: Self.fingerprint(sealed))
+        try database.execute(sql: "UPDATE change SET sealed = ? WHERE n = ?", arguments: [sealed, number])
+        return Entry(
+            number, try JSONDecoder().decode(Record.self, from: record), fingerprint: Self.fingerprint(sealed))
     }
 
     private func delete(_ numbers: Set<Int64>, _ content: inout Content, _ database: Database) throws {
@@ -348,21 +309,19 @@ final class OutboxDatabase: Sendable {
         try await write { database, _ in
             try database.execute(sql: "DELETE FROM pause")
             try database.execute(
-                sql: "INSERT INTO pause(until, sealed) VALUES (?, ?)",
-                arguments: [end.timeIntervalSince1970, Data(self.seal.seal(pause, type: Self.pauseType, id: []))])
+                sql: "INSERT INTO pause(sealed) VALUES (?)",
+                arguments: [Data(self.seal.seal(pause, type: "pause", id: []))])
         }
     }
 }
 
 extension OutboxDatabase.Entry {
-    fileprivate init(
-        _ number: Int64, _ record: OutboxDatabase.Record, _ progress: OutboxDatabase.Progress, fingerprint: Int?
-    ) {
+    fileprivate init(_ number: Int64, _ record: OutboxDatabase.Record, fingerprint: Int) {
         self.init(
             number: number,
             pending: PendingChange(
-                change: record.change, state: progress.state, attempts: progress.attempts,
-                lastProblem: record.lastProblem, notBefore: progress.notBefore),
+                change: record.change, state: record.state, attempts: record.attempts,
+                lastProblem: record.lastProblem, notBefore: record.notBefore),
             made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) }, fingerprint: fingerprint)
     }
 }

@@ -40,8 +40,8 @@ struct OfflineDatabase: Sendable {
     /// - Parameters:
     ///   - storage: The storage that locks the folder, and creates it if necessary.
     ///   - isDurable: Whether a commit waits for the disk. If not, a power cut may lose a commit in WAL mode.
-    ///   - schema: The statements that create the schema, or update it from an earlier version.
-    /// - Throws: `unsupportedVersion` for a later version, `damaged` if the file is not a database. The file stays
+    ///   - schema: The statements that create the schema.
+    /// - Throws: `unsupportedVersion` for another version, `damaged` if the file is not a database. The file stays
     ///   unchanged.
     static func open(
         _ name: String, in folder: String, _ storage: FileArchiveStorage, isDurable: Bool, version: Int, schema: String,
@@ -105,12 +105,12 @@ struct OfflineDatabase: Sendable {
                     }
                     let queue = try DatabaseQueue(path: path, configuration: settings)
                     try queue.writeWithoutTransaction { database in
-                        let stored = try storedVersion(database, path, atMost: version)
+                        let stored = try storedVersion(database, path, expecting: version)
                         // Check the version first, because this statement changes the file. Don't use the
                         // configuration's `journalMode`, which would set `synchronous` to NORMAL after
                         // `prepareDatabase`.
                         try database.execute(sql: "PRAGMA journal_mode = WAL")
-                        if stored < version { try make(schema, version, in: database) }
+                        if stored == 0 { try make(schema, version, in: database) }
                     }
                     return queue
                 }
@@ -129,7 +129,7 @@ struct OfflineDatabase: Sendable {
             var settings = settings
             settings.readonly = true
             guard let queue = try? DatabaseQueue(path: address, configuration: settings),
-                let stored = try? queue.unsafeRead({ try storedVersion($0, path, atMost: version) }), stored > 0
+                let stored = try? queue.unsafeRead({ try storedVersion($0, path, expecting: version) }), stored > 0
             else { return nil }
             return Connection(queue: queue, isReadOnly: true)
         }
@@ -156,12 +156,13 @@ struct OfflineDatabase: Sendable {
         return hasLog ? nil : opened("file:\(path.percentEncoded(keeping: "/-._~"))?immutable=1")
     }
 
-    private static func storedVersion(_ database: Database, _ path: String, atMost version: Int) throws -> Int {
+    /// Returns the version of the schema, or 0 if the database is empty.
+    private static func storedVersion(_ database: Database, _ path: String, expecting version: Int) throws -> Int {
         let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
-        guard stored <= version else {
+        guard stored == 0 || stored == version else {
             throw AccountError(
                 .unsupportedVersion,
-                "\(path) was written by a later version, and was not changed", hint: "update this program")
+                "\(path) was written by another version, and was not changed", hint: "update this program")
         }
         return stored
     }

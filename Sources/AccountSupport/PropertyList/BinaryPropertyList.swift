@@ -4,9 +4,9 @@ package import AccountCrypto
 /// only on request.
 ///
 /// The reader checks every offset, and limits the depth and the number of objects, so any input results in objects or
-/// an error. AccountKit does not use the decoder of FoundationEssentials, because it exposes no UIDs. In addition, its
-/// conformance lookups in the Swift runtime took longer than all other steps of reading an archive. Source of the
-/// layout: CFBinaryPList.c of swift-corelibs-foundation.
+/// an error. AccountKit does not use the decoder of FoundationEssentials, because its conformance lookups in the Swift
+/// runtime took longer than all other steps of reading an archive. Source of the layout: CFBinaryPList.c of
+/// swift-corelibs-foundation.
 package struct BinaryPropertyList {
     package struct Malformed: Error {
         /// The reason, which completes the sentence "it is damaged: …".
@@ -25,7 +25,6 @@ package struct BinaryPropertyList {
         case data(Range<Int>)
         case ascii(Range<Int>)
         case utf16(Range<Int>)
-        case uid(UInt64)
         case array(References)
         /// A dictionary, as references to all keys, followed by references to all values.
         case dictionary(References)
@@ -50,15 +49,13 @@ package struct BinaryPropertyList {
     /// The number of the root object.
     package let top: Int
 
-    /// Parses the trailer. The bytes must outlive the reader. Each reference to an object counts toward `maximumCount`.
-    package init(
-        _ bytes: UnsafeRawBufferPointer, maximumDepth: Int, maximumCount: Int = .max
-    ) throws(Malformed) {
+    /// Parses the trailer. The bytes must outlive the reader.
+    package init(_ bytes: UnsafeRawBufferPointer, maximumDepth: Int) throws(Malformed) {
         let trailer = bytes.count - 32
         guard trailer > 8, bytes.starts(with: "bplist00".utf8) else { throw Malformed("it is truncated") }
         self.bytes = bytes
         self.maximumDepth = maximumDepth
-        remainingCount = min(bytes.count, maximumCount)
+        remainingCount = bytes.count
         offsetByteCount = Int(bytes[trailer + 6])
         referenceByteCount = Int(bytes[trailer + 7])
         let place = { (index: Int) throws(Malformed) in
@@ -99,7 +96,6 @@ package struct BinaryPropertyList {
         case (0x4, _): return .data(try content(at: start, unit: 1))
         case (0x5, _): return .ascii(try content(at: start, unit: 1))
         case (0x6, _): return .utf16(try content(at: start, unit: 2))
-        case (0x8, 0...7): return .uid(try bits(at: start + 1, byteCount: Int(size) + 1))
         case (0xA, _): return .array(references(try content(at: start, unit: referenceByteCount)))
         case (0xD, _): return .dictionary(references(try content(at: start, unit: 2 * referenceByteCount)))
         default: throw Malformed("a value is of an unknown kind")
@@ -156,19 +152,13 @@ package struct BinaryPropertyList {
 extension BinaryPropertyList {
     package subscript(range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
 
-    /// Returns a string that is not a secret.
     package func string(ascii range: Range<Int>) throws(Malformed) -> String {
         // Combine all bytes before the comparison, which checks many bytes at a time.
         guard self[range].reduce(0, |) < 0x80 else { throw Malformed("a string is not ASCII") }
         return String(decoding: self[range], as: UTF8.self)
     }
 
-    /// Returns a string that may be a secret, in UTF-8.
-    package func text(ascii range: Range<Int>) throws(Malformed) -> WipedBytes {
-        guard self[range].reduce(0, |) < 0x80 else { throw Malformed("a string is not ASCII") }
-        return WipedBytes(self[range])
-    }
-
+    /// Returns a string in UTF-8.
     package func text(utf16 range: Range<Int>) throws(Malformed) -> WipedBytes {
         let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).lazy.map {
             UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1])

@@ -11,7 +11,6 @@
 #include "AccountKitNetwork.h"
 #include "AccountKitService.h"
 #include "AccountKitSignals.h"
-#include "AccountKitTPM.h"
 
 /// Tries to acquire an exclusive lock on the whole file without waiting. The kernel releases the lock with the last
 /// descriptor of the open file, even if the process is killed. On Linux this is an open-file-description lock

@@ -17,19 +17,6 @@ struct WipedBytesTests {
         #expect(WipedBytes() == WipedBytes([]))
     }
 
-    @Test("Decodes Base64 with white space to wiped bytes, and rejects other text")
-    func base64() {
-        for (text, bytes) in [
-            ("", []), ("AQID", [1, 2, 3]), ("\n\tAQID\r\n BAU = \n", [1, 2, 3, 4, 5]), ("+/8=", [0xFB, 0xFF]),
-            (" ", []),
-        ] as [(String, [UInt8])] {
-            #expect(WipedBytes(base64: WipedBytes(text.utf8)).map { Array($0) } == bytes, "\(text)")
-        }
-        for text in ["*", "A", "AQI", "AQID=", "-_8=", "AQ=I", "AQID BA"] {
-            #expect(WipedBytes(base64: WipedBytes(text.utf8)) == nil, "\(text)")
-        }
-    }
-
     @Test("Changes a copy of wiped bytes independently of the original")
     func values() {
         var original = WipedBytes([1, 2])

@@ -42,9 +42,9 @@ struct IntrospectionTests {
         ) { authority, account in
             let identity = try await authority.verify(account)
             #expect(identity.id == "7")
-            // An earlier version used the user name as the id.
-            let earlier = Account(id: "jane", issuer: account.issuer, credentials: account.credentials)
-            let named = try await authority.verify(earlier)
+            // The user name of a sign-in becomes the id if the service does not identify the user.
+            let unidentified = Account(id: "jane", issuer: account.issuer, credentials: account.credentials)
+            let named = try await authority.verify(unidentified)
             #expect(named.id == "jane")
             let other = Account(id: "8", issuer: account.issuer, credentials: account.credentials)
             let failure = await asyncFailure { try await authority.verify(other) }

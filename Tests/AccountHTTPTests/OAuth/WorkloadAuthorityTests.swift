@@ -237,7 +237,7 @@ struct WorkloadAuthorityTests {
         }
     }
 
-    @Test func `Binds the session of an earlier version at the next use`() async throws {
+    @Test func `Binds a session without a subject at the next use`() async throws {
         try await run { server, path in
             let authority = try authority(server, path, grant: .jwtBearer)
             var account = try await authority.signIn()

@@ -156,18 +156,6 @@ struct UserProfileTests {
         #expect(profile == ["plan": "free", "address": ["city": "Ulm"], "list": [1]])
     }
 
-    @Test func `Decodes a URL and a Decimal in the form of earlier versions`() throws {
-        struct Facts: Codable, Equatable {
-            var page: URL
-            var price: Decimal
-        }
-        let facts = Facts(page: try #require(URL(string: "https://example.com/a")), price: 12.5)
-        let stored = try PropertyListEncoder().encode(facts)
-        let fields = try PropertyListDecoder().decode([String: ProfileValue].self, from: stored)
-        #expect(fields["page"] == ["relative": "https://example.com/a"])
-        #expect(try UserProfile(fields).decoded() == facts)
-    }
-
     @Test(arguments: ["yesterday", "2026-13-01T00:00:00Z"])
     func `Does not decode text that is not a date as a date`(text: String) {
         struct Facts: Decodable { var joined: Date }

@@ -14,7 +14,7 @@ struct QueuedRevocationTests {
 
     /// A revocation in which each field differs from its initial value.
     private static let revocation: QueuedRevocation = {
-        var revocation = QueuedRevocation(of: EarlierForm.account, waitsForSignOut: true, at: Fixture.now)
+        var revocation = QueuedRevocation(of: GoldenEntry.account, waitsForSignOut: true, at: Fixture.now)
         for seconds in [60.0, 120] { revocation.fail(isRefusal: true, at: Fixture.now.addingTimeInterval(seconds)) }
         return revocation
     }()
@@ -42,20 +42,6 @@ struct QueuedRevocationTests {
         for sealed in Self.revocation.sealedSecrets { #expect(!record.contains(sealed.secret.reveal().utf8)) }
     }
 
-    @Test func `Writes a queued revocation that earlier versions read the same way`() throws {
-        let account = try Self.revocation.decoded(as: Account.self)
-        #expect(account.isSameUser(as: EarlierForm.account))
-        #expect(account.credentials == EarlierForm.account.credentials)
-        #expect(account.verifiedAt == Fixture.now.addingTimeInterval(60))
-        #expect(
-            account.profile.fields == [
-                "waitsForSignOut": true, "attempts": 2, "refusals": 2,
-                "nextTry": .date(Fixture.now.addingTimeInterval(240)),
-            ])
-        let fresh = QueuedRevocation(of: Fixture.alice, at: Fixture.now)
-        #expect(try fresh.decoded(as: Account.self).profile.fields.isEmpty)
-    }
-
     @Test func `Queues the tokens again in the same place after a crash`() async throws {
         let store = try await AccountStore.inMemory(
             signedIn: Fixture.alice, clock: clock, storage: InMemoryArchiveStorage())
@@ -69,27 +55,27 @@ struct QueuedRevocationTests {
         #expect(queued == [Fixture.replaced.credentials, Fixture.alice.credentials])
     }
 
-    // MARK: Entries of earlier versions
+    // MARK: Golden entries
 
-    private func store(with form: EarlierForm, signedIn: Account? = nil) async throws -> AccountStore {
+    private func store(with golden: GoldenEntry, signedIn: Account? = nil) async throws -> AccountStore {
         let storage = InMemoryArchiveStorage()
-        storage.overwrite(ArchiveEntry(rawValue: "Revocation-1.plist"), with: try form.bytes)
+        storage.overwrite(ArchiveEntry(rawValue: "Revocation-1.plist"), with: try golden.bytes)
         return try await AccountStore.inMemory(signedIn: signedIn, clock: clock, storage: storage)
     }
 
-    @Test func `Opens queued revocations of earlier versions`() async throws {
-        var refused = QueuedRevocation(of: EarlierForm.account, at: Fixture.now)
+    @Test func `Opens the golden queued revocations`() async throws {
+        var refused = QueuedRevocation(of: GoldenEntry.account, at: Fixture.now)
         refused.fail(isRefusal: false, at: Fixture.now.addingTimeInterval(60))
         refused.fail(isRefusal: true, at: Fixture.now.addingTimeInterval(120))
-        let waiting = QueuedRevocation(of: EarlierForm.account, waitsForSignOut: true, at: Fixture.now)
-        for (form, expected) in [(EarlierForm.refusedRevocation, refused), (.waitingRevocation, waiting)] {
-            let pending = try await store(with: form).driver.revocations.pending()
+        let waiting = QueuedRevocation(of: GoldenEntry.account, waitsForSignOut: true, at: Fixture.now)
+        for (golden, expected) in [(GoldenEntry.refusedRevocation, refused), (.waitingRevocation, waiting)] {
+            let pending = try await store(with: golden).driver.revocations.pending()
             #expect(pending.count == 1)
             expect(try #require(pending.first).payload, isLike: expected)
         }
     }
 
-    @Test func `Keeps the pause and refusals of an earlier version's revocation`() async throws {
+    @Test func `Keeps the pause and refusals of the golden revocation`() async throws {
         let store = try await store(with: .refusedRevocation)
         let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
         clock.advance(by: .seconds(239))
@@ -104,7 +90,7 @@ struct QueuedRevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
-    @Test func `Keeps an earlier version's revocation until the sign-out`() async throws {
+    @Test func `Keeps the golden revocation that waits until the sign-out`() async throws {
         let store = try await store(with: .waitingRevocation, signedIn: Fixture.replaced)
         let authority = SteppedAuthority()
         #expect(await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
@@ -114,8 +100,8 @@ struct QueuedRevocationTests {
         #expect(authority.revoked.sorted() == ["access-1", "other-access"])
     }
 
-    @Test func `Withdraws an earlier version's revocation whose tokens are stored`() async throws {
-        let store = try await store(with: .refusedRevocation, signedIn: EarlierForm.account)
+    @Test func `Withdraws the golden revocation whose tokens are stored`() async throws {
+        let store = try await store(with: .refusedRevocation, signedIn: GoldenEntry.account)
         let authority = SteppedAuthority()
         #expect(await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
         #expect(authority.revoked.isEmpty)

@@ -115,9 +115,6 @@ struct RefreshRecordTests {
         #expect(decoded == record)
         #expect(decoded.date == now && decoded.reason == "serverError" && decoded.failureCount == 1)
         #expect(decoded.nextTry == now.addingTimeInterval(2))
-        // The format of older versions.
-        let old = "<plist version=\"1.0\"><dict><key>date</key><date>2030-01-01T12:00:00Z</date></dict></plist>"
-        #expect(RefreshRecord.decode(Array(old.utf8)) == RefreshRecord(date: now))
     }
 
     @Test(arguments: ["", "{}", "bplist00", "\u{0}", "<plist><dict><key>date</key><string>x</string></dict></plist>"])
@@ -131,7 +128,7 @@ struct RefreshRecordTests {
         #expect(shown?.code == .offline && shown?.detail?.hasPrefix("the connection to a.example was refused") == true)
         #expect(shown?.detail?.contains("\u{1B}") == false)
         #expect(record.pause(at: now, isShared: true) == .init(.offline, retryAfter: .seconds(3)))
-        // Records of earlier versions have no detail, and these reasons may concern only the other process.
+        // Other reasons may concern only the other process.
         #expect(self.record(after: .init(.busy)).pause(at: now) == .init(.serverError, retryAfter: .seconds(3)))
         let long = self.record(after: .init(.unclearReply, detail: String(repeating: "x", count: 10_000)))
         #expect(long.detail?.count == 300)

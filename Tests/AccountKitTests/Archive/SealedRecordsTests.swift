@@ -46,7 +46,7 @@ struct SealedRecordsTests {
     @Test func `Keeps the secrets of a written record in one guarded allocation`() async throws {
         let driver = try await store().driver
         let queued = try await storage.withTransaction(timeout: .zero) { transaction in
-            try await driver.revocations.add(EarlierForm.account, at: Fixture.now, in: transaction)
+            try await driver.revocations.add(GoldenEntry.account, at: Fixture.now, in: transaction)
         }
         let addresses = queued.payload.sealedSecrets.map { sealed in
             sealed.secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }

@@ -34,16 +34,6 @@ struct StoredOfflineKeyTests {
         #expect(!isContained)
     }
 
-    @Test(arguments: keys) func `Writes an offline key that earlier versions read as an account`(key: StoredOfflineKey)
-        throws
-    {
-        let account = try key.decoded(as: Account.self)
-        #expect(account.isSameUser(as: Fixture.alice))
-        #expect(account.credentials.accessToken == key.key)
-        #expect(account.credentials.tokenType == "offline")
-        #expect(account.profile.fields == (key.isSigningOut ? ["isSigningOut": true] : [:]))
-    }
-
     @Test func `Rejects an account or an offline key without exactly one secret`() throws {
         let key = Self.keys[0]
         for record in [Fixture.alice.sealedRecord, key.sealedRecord] {
@@ -59,17 +49,17 @@ struct StoredOfflineKeyTests {
         #expect(try StoredOfflineKey(record: key.sealedRecord, secrets: key.sealedSecrets).isSame(as: key))
     }
 
-    // MARK: Keys of earlier versions
+    // MARK: Golden entries
 
-    private func store(with form: EarlierForm) async throws -> AccountStore {
-        storage.overwrite(entry, with: try form.bytes)
+    private func store(with golden: GoldenEntry) async throws -> AccountStore {
+        storage.overwrite(entry, with: try golden.bytes)
         return try await AccountStore.inMemory(signedIn: Fixture.alice, clock: clock, storage: storage)
     }
 
-    @Test func `Uses an earlier version's offline key after a change of archive keys`() async throws {
+    @Test func `Uses the golden offline key after a change of archive keys`() async throws {
         let store = try await store(with: .offlineKey)
         let key = try await store.offlineKey()
-        #expect(key.record.payload.key.fingerprint == EarlierForm.fingerprint)
+        #expect(key.record.payload.key.fingerprint == GoldenEntry.fingerprint)
         #expect(key.record.payload.createdAt == Fixture.now)
         let slots = try await store.keySlots()
         try await store.addKey(from: TestKey(.command, 2))
@@ -78,27 +68,27 @@ struct StoredOfflineKeyTests {
         try await both.removeKey(try #require(slots.first).id)
         let second = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [TestKey(.command, 2)], clock: clock)
-        #expect(try await second.offlineKey().record.payload.key.fingerprint == EarlierForm.fingerprint)
+        #expect(try await second.offlineKey().record.payload.key.fingerprint == GoldenEntry.fingerprint)
         #expect(try await second.isCurrent(key))
     }
 
-    @Test func `Removes the offline key of an earlier version on sign-out`() async throws {
+    @Test func `Removes the golden offline key on sign-out`() async throws {
         let store = try await store(with: .offlineKey)
         try await store.signOut()
         #expect(storage.entries[entry] == nil)
     }
 
-    @Test func `Removes a marked offline key of an earlier version at a sign-in`() async throws {
+    @Test func `Removes the golden marked offline key at a sign-in`() async throws {
         let store = try await store(with: .offlineKeyOfSignOut)
         #expect(storage.entries[entry] == nil)
-        #expect(try await store.offlineKey().record.payload.key.fingerprint != EarlierForm.fingerprint)
+        #expect(try await store.offlineKey().record.payload.key.fingerprint != GoldenEntry.fingerprint)
     }
 
-    @Test func `Removes an earlier version's sign-out mark if the sign-out failed`() async throws {
+    @Test func `Removes the golden sign-out mark if the sign-out failed`() async throws {
         let store = try await AccountStore.inMemory(signedIn: Fixture.alice, clock: clock, storage: storage)
-        storage.overwrite(entry, with: try EarlierForm.offlineKeyOfSignOut.bytes)
+        storage.overwrite(entry, with: try GoldenEntry.offlineKeyOfSignOut.bytes)
         let key = try await store.offlineKey().record.payload
-        #expect(key.key.fingerprint == EarlierForm.fingerprint)
+        #expect(key.key.fingerprint == GoldenEntry.fingerprint)
         #expect(!key.isSigningOut)
     }
 }

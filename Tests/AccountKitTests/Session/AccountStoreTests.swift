@@ -33,7 +33,7 @@ struct AccountStoreTests {
     @Test(arguments: [-1e9, -1e6, -1, 0, 1, 1e6, 1e9])
     func `Does not sign the user out after a clock change`(seconds: TimeInterval) async throws {
         let clock = ManualClock()
-        let service = ModelService(clock: clock, isStrict: true)
+        let service = ModelService(clock: clock)
         let store = try await AccountStore.inMemory(signedIn: service.account(of: "alice"), clock: clock)
         clock.advance(by: .seconds(seconds))
         guard case .verified = await store.checkSession(with: service, timeout: nil) else {

@@ -21,7 +21,7 @@ struct ArchiveRoomTests {
         try #require(try await storage.stateForNewProcess().account)
     }
 
-    /// Writes an archive as large as earlier versions allowed.
+    /// Writes an archive that uses the room for longer tokens.
     private func fill(_ store: AccountStore, with change: (inout Account, Int) -> Void) async throws {
         let archive = store.driver.archive
         try await store.driver.withTransaction { transaction in

@@ -93,7 +93,6 @@ struct BoundSessionTests {
         #expect(stored.refreshToken == Secret("refresh-2") && stored.derivedTokens.isEmpty)
     }
 
-    /// An earlier version stored the unbound token of a refresh.
     @Test func `A check does not confirm an unbound token that is already stored`() async throws {
         for hasRefreshToken in [true, false] {
             var account = bound
@@ -113,15 +112,6 @@ struct BoundSessionTests {
         _ = try await store.signOut(with: service)
         let queued = try #require(await store.driver.revocations.pending().first).payload.account
         #expect(queued.credentials.proofKey == key)
-    }
-
-    @Test func `Moves the key with the session`() async throws {
-        let places = TwoPlaces()
-        try await places.store(.here).signIn { bound }
-        try await places.move()
-        #expect(await places.store(.there).load().account?.credentials.proofKey == key)
-        try await places.move(.there, to: .here)
-        #expect(await places.store(.here).load().account?.credentials.proofKey == key)
     }
 
     @Test func `Keeps the key when space is freed for new tokens`() {

@@ -301,7 +301,7 @@ struct RevocationTests {
     }
 
     /// A revocation may end all sessions of the user, including those on other machines.
-    @Test(arguments: ["logout --local", "rejected", "moved"])
+    @Test(arguments: ["logout --local", "rejected"])
     func `Does not revoke a replaced sign-in if the session ends in another way`(end: String) async throws {
         let store = try await replacedSignIn()
         let authority = SteppedAuthority()
@@ -310,10 +310,6 @@ struct RevocationTests {
             let rejecting = SteppedAuthority(tokens: { throw AuthorityError.oauthError(.invalidGrant) })
             await expectAccountError(.notSignedIn) { try await store.refresh(with: rejecting) }
             #expect(await store.load().account == nil)
-        case "moved":
-            let target = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: InMemoryArchiveStorage())
-            try await store.moveSession(to: target, named: "there", from: "here")
-            try await store.signOut()
         default: try await store.signOut()
         }
         await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)

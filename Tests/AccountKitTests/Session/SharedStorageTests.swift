@@ -150,8 +150,6 @@ struct SharedStorageTests {
         let (storage, store) = try await scene(flaw)
         let before = storage.entries
         let authority = ScriptedAuthority(clock: clock)
-        let other = self.store(InMemoryArchiveStorage())
-        try await other.signIn { .fresh(at: clock.now) }
         await expectAccountError(flaw.code) { try await store.signIn { .fresh(at: clock.now) } }
         await expectAccountError(flaw.code) {
             try await store.signIn(username: "alice", password: Secret("password"), with: authority)
@@ -162,8 +160,6 @@ struct SharedStorageTests {
         await expectAccountError(flaw.code) { try await store.refresh(with: authority) }
         await expectAccountError(flaw.code) { try await store.update { _ in } }
         await expectAccountError(flaw.code) { try await store.removeKey("00") }
-        await expectAccountError(flaw.code) { try await other.moveSession(to: store, named: "there", from: "here") }
-        await expectAccountError(flaw.code) { try await store.moveSession(to: other, named: "here", from: "there") }
         #expect(await store.checkSession(with: authority, timeout: nil) == .unreadable(AccountError(flaw.code, "")))
         guard case .unreadable(let error) = await store.load() else {
             Issue.record("the archive is unreadable")
@@ -210,42 +206,25 @@ struct SharedStorageTests {
         #expect(await self.store(storage).load() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
     }
 
-    @Test func `Discards an unreadable session of a pending move only with permission`() async throws {
+    @Test func `Reports an entry beside the account as intact if only the key is damaged`() async throws {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
-        let faulty = FaultyArchiveStorage(storage)
-        let source = store(InMemoryArchiveStorage())
-        try await source.signIn { .fresh(at: clock.now) }
-        // The first write stores the incoming copy, and the second write stores the account.
-        faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
-        await expectAccountError(.inaccessible) {
-            try await source.moveSession(to: store(faulty), named: "there", from: "here")
-        }
-        let waiting = try #require(storage.entries[.incoming])
-        let other = store(storage, key: InMemoryKey(byte: 8))
-        await expectAccountError(.authenticationFailed) { try await other.signOut() }
-        #expect(storage.entries[.incoming] == waiting)
-        let damaged = store(storage, key: DamagedKey())
-        await expectAccountError(.damaged) { try await damaged.signOut() }
-        #expect(storage.entries[.incoming] == waiting)
-        let unreadable = await damaged.unreadableEntries()
-        #expect(unreadable.map(\.entry) == [.incoming])
-        #expect(unreadable.allSatisfy { !$0.isDamaged }, "the copy opens with the right key")
-        try await other.replacingUnreadableArchive().signOut()
-        #expect(storage.entries[.incoming] == nil)
+        let signedIn = store(storage)
+        try await signedIn.signIn { .fresh(at: clock.now) }
+        try await signedIn.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
+        let unreadable = await store(storage, key: DamagedKey()).unreadableEntries()
+        #expect(unreadable.map(\.entry.rawValue) == ["Revocation-1.plist"])
+        #expect(unreadable.allSatisfy { !$0.isDamaged }, "the entry opens with the right key")
     }
 
     // MARK: The place
 
-    @Test func `Opens an earlier version's archive, and binds it to a place on a write`() async throws {
-        let earlier = InMemoryArchiveStorage()
-        try await store(earlier).signIn { .fresh(at: clock.now) }
-        let team = InMemoryArchiveStorage(sharedPlace: "team")
-        team.overwrite(.account, with: earlier.entries[.account]?.bytes)
-        #expect(await store(team).load().text == "unverified access-1: notChecked")
-        try await store(team).update { $0.profile.nickname = "Ally" }
-        #expect(await store(team).load().account?.profile.nickname == "Ally")
-        earlier.overwrite(.account, with: team.entries[.account]?.bytes)
-        #expect(await store(earlier).load() == .unreadable(AccountError(.authenticationFailed, "")))
+    @Test(arguments: [(nil, "team"), ("team", nil), ("team", "other")] as [(String?, String?)])
+    func `Does not open an archive at another place`(place: String?, other: String?) async throws {
+        let storage = InMemoryArchiveStorage(sharedPlace: place)
+        try await store(storage).signIn { .fresh(at: clock.now) }
+        let copy = InMemoryArchiveStorage(sharedPlace: other)
+        copy.overwrite(.account, with: storage.entries[.account]?.bytes)
+        #expect(await store(copy).load() == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
     @Test func `Does not open a queued revocation at another place`() async throws {

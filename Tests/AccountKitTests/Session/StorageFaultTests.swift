@@ -66,7 +66,7 @@ struct StorageFaultTests {
 
         init(_ operation: Operation) async throws {
             storage = FaultyArchiveStorage(base)
-            service = ModelService(clock: clock, isStrict: true)
+            service = ModelService(clock: clock)
             before = operation.before(service, clock)
             _ = try await AccountStore.inMemory(signedIn: before, clock: clock, storage: base)
             if operation == .signInOverDamage { base.overwrite(.account, with: [1, 2, 3]) }

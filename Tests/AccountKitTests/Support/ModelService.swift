@@ -7,40 +7,26 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A service that issues tokens and tracks which of them are valid.
-///
-/// A strict service accepts each refresh token once. It treats a second use as theft and ends the session (RFC 9700,
-/// section 4.14.2).
+/// A service that issues tokens and tracks which of them are valid. It accepts each refresh token once. It treats a
+/// second use as theft and ends the session (RFC 9700, section 4.14.2).
 final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuthority {
     private struct State {
         var count = 0
         var accessTokens: Set<String> = []
         var refreshTokens: Set<String> = []
         var trouble: AuthorityError?
-        var alarmCount = 0
-        var revocationCount = 0
     }
 
     private let state = Mutex(State())
     private let clock: any WallClock
-    private let isStrict: Bool
 
-    init(clock: any WallClock, isStrict: Bool) {
-        self.clock = clock
-        self.isStrict = isStrict
-    }
+    init(clock: any WallClock) { self.clock = clock }
 
     /// If set, the response to every request.
     var trouble: AuthorityError? {
         get { state.withLock { $0.trouble } }
         set { state.withLock { $0.trouble = newValue } }
     }
-
-    /// How many invalid or spent refresh tokens were received.
-    var alarmCount: Int { state.withLock { $0.alarmCount } }
-
-    /// The number of revocation requests.
-    var revocationCount: Int { state.withLock { $0.revocationCount } }
 
     /// Invalidates all tokens.
     func endSessions() {
@@ -81,9 +67,8 @@ final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuth
             throw AuthorityError.misconfigured("none")
         }
         let isGood = state.withLock { state in
-            let isGood = isStrict ? state.refreshTokens.remove(token) != nil : state.refreshTokens.contains(token)
+            let isGood = state.refreshTokens.remove(token) != nil
             if !isGood {
-                state.alarmCount += 1
                 state.accessTokens = []
                 state.refreshTokens = []
             }
@@ -113,7 +98,6 @@ final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuth
 
     func revoke(_ account: Account) async throws -> RevocationOutcome {
         try check()
-        state.withLock { $0.revocationCount += 1 }
         return .done
     }
 

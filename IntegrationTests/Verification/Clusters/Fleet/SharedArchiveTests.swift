@@ -65,10 +65,7 @@ struct SharedArchiveTests {
             }
             let login = try await scene.login("--json")
             #expect(try login.document().error?.code == (hasOtherKey ? "wrongKeyOrDamaged" : "noKey"), "\(login)")
-            for arguments in [
-                ["whoami"], ["refresh"], ["token"], ["key", "rotate"], ["store", "move", "--to", "file:"],
-                ["store", "move", "--from", "file:"],
-            ] {
+            for arguments in [["whoami"], ["refresh"], ["token"], ["key", "rotate"]] {
                 let outcome = try await scene.machine.run(arguments)
                 #expect(outcome.exitCode != 0, "\(outcome)")
                 #expect(!outcome.errors.contains("sign in again"), "\(outcome)")
@@ -132,43 +129,6 @@ struct SharedArchiveTests {
             let other = try await scene.user.account("whoami", "--json")
             #expect(other.exitCode == 77, "\(other)")
             #expect(try other.document().reason == "signedOutByUser")
-        }
-    }
-
-    @Test func `A machine without the key does not discard a pending move`() async throws {
-        let etcd = try EtcdServer.shared
-        let prefix = "w\(UUID().uuidString.prefix(8))"
-        let incoming = "\(prefix)/account/default/Incoming.plist"
-        try await SignedInUser.run { user in
-            // Kill the move after the source has sent the session and before the target has installed it.
-            try await LateProxy.run(upstream: etcd.port) { proxy in
-                let url = etcd.url(prefix, port: proxy.port)
-                var number = 0
-                while try await etcd.get(incoming) == nil {
-                    try #require(number < 20, "no call of the move stores the waiting record")
-                    try await proxy.hold("/v3/kv/txn", skipping: number)
-                    let move = try await user.account.command(["store", "move", "--to", url]).whileRunning { running in
-                        try await proxy.waitUntilHeld()
-                        try await running.send(.kill)
-                    }
-                    #expect(move.wasEnded(by: .kill), "\(move)")
-                    try await proxy.release()
-                    try await etcd.revokeLeases(under: prefix)
-                    number += 1
-                }
-            }
-            let before = try await etcd.get(incoming)
-            let url = etcd.url(prefix)
-            try await Container.run { other in
-                let machine = try Tool.account(in: other).with("ACCOUNT_STORE", url)
-                let logout = try await machine("logout")
-                #expect(logout.exitCode == 65, "\(logout)")
-                #expect(logout.errors.contains("account logout --force"), "\(logout)")
-                #expect(try await etcd.get(incoming) == before)
-                let forced = try await machine("logout", "--force")
-                #expect(forced.exitCode == 0, "\(forced)")
-                #expect(try await etcd.get(incoming) == nil)
-            }
         }
     }
 }

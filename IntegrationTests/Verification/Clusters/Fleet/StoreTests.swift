@@ -221,9 +221,6 @@ struct StoreTests {
                 let variable = try await account.with("ACCOUNT_STORE", url)("whoami")
                 #expect(variable.exitCode == 64, "\(variable)")
                 #expect(variable.errors.contains("ACCOUNT_STORE: this is not the address of a store"), "\(variable)")
-                let move = try await account("store", "move", "--to", url)
-                #expect(move.exitCode == 64, "\(move)")
-                #expect(move.errors.contains("--to: this is not the address of a store"), "\(move)")
             }
             let sessions = try await account("sessions", "--store", "redis://x", "--json")
             #expect(sessions.exitCode == 64)

@@ -10,7 +10,7 @@ struct EtcdServer: Sendable {
     let port: Int
 
     /// The value for `--store` and `ACCOUNT_STORE`.
-    func url(_ prefix: String, port: Int? = nil) -> String { "etcd://127.0.0.1:\(port ?? self.port)/\(prefix)" }
+    func url(_ prefix: String) -> String { "etcd://127.0.0.1:\(port)/\(prefix)" }
 
     /// Starts a node, and ends it after the test.
     static func run<Result: Sendable>(_ test: (EtcdServer) async throws -> Result) async throws -> Result {
@@ -47,17 +47,6 @@ struct EtcdServer: Sendable {
             words: ["etcdctl", "--endpoints", "127.0.0.1:\(port)"] + words.split(separator: " ").map(String.init),
             environment: ["ETCDCTL_API": "3"]
         ).run()
-    }
-
-    /// Revokes the leases of all keys below a prefix, as if the holders had stopped renewing the leases. Leases of
-    /// other tests are not affected.
-    func revokeLeases(under prefix: String) async throws {
-        // "0" follows "/" in ASCII.
-        let found = try await post("/v3/kv/range", ["key": "\(prefix)/".base64, "range_end": "\(prefix)0".base64])
-        for lease in Set((found["kvs"] as? [[String: String]] ?? []).compactMap { $0["lease"] }) {
-            // The lease may have expired in the meantime.
-            _ = try? await post("/v3/lease/revoke", ["ID": lease])
-        }
     }
 
     func put(_ key: String, base64 value: String) async throws {

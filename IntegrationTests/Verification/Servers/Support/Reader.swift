@@ -5,7 +5,7 @@ import Foundation
 struct Reader: Sendable {
     let kinto: KintoServer
     /// The proxy between the tool and Kinto.
-    let proxy: LateProxy
+    let proxy: LossyProxy
     let tool: Tool
 
     /// The tool, without a reachable Kinto server.
@@ -15,7 +15,7 @@ struct Reader: Sendable {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 try await KintoServer.run(trusting: server, in: container) { kinto in
-                    try await LateProxy.run(upstream: URL(string: kinto.origin)?.port ?? 0) { proxy in
+                    try await LossyProxy.run(upstream: URL(string: kinto.origin)?.port ?? 0) { proxy in
                         var environment = container.environment
                         environment["ACCOUNT_HOME"] = nil
                         environment["READING_LIST_HOME"] = container.home

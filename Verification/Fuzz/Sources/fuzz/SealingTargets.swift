@@ -54,8 +54,7 @@ private func readPropertyList(_ bytes: [UInt8]) {
     promise(list?["sealed"] as? Data == Data(bytes), "every reader of property lists finds the envelope")
 }
 
-/// The property list in a plaintext stays intact, so that most inputs contain an account. The target `import` passes every
-/// list to its parser.
+/// The property list in a plaintext stays intact, so that most inputs contain an account.
 private func readPlaintext(_ bytes: [UInt8]) {
     var bytes = bytes
     if let start = bytes.firstRange(of: "bplist00".utf8)?.lowerBound {

@@ -5,7 +5,7 @@ import Foundation
 // fuzz seeds FOLDER                            writes the binary seeds: one folder for each target
 // fuzz list                                    prints the names of the targets
 
-let targets = sealingTargets + responseTargets + textTargets + messageTargets + importTargets
+let targets = sealingTargets + responseTargets + textTargets + messageTargets
 let name = CommandLine.arguments.dropFirst().first ?? "list"
 
 if name == "list" {

@@ -2,9 +2,9 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// A proxy in front of a server. The proxy holds or drops responses after the server has carried out the requests; see
-/// `Fixtures/late_proxy.py`.
-struct LateProxy: Sendable {
+/// A proxy in front of a server. The proxy logs requests, and drops responses after the server has carried out the
+/// requests; see `Fixtures/lossy_proxy.py`.
+struct LossyProxy: Sendable {
     /// The port for clients.
     let port: Int
     private let control: String
@@ -13,13 +13,13 @@ struct LateProxy: Sendable {
     ///
     /// - Parameter upstream: The port of the server, which may start later.
     static func run<Result: Sendable>(
-        upstream: Int, _ test: (LateProxy) async throws -> Result
+        upstream: Int, _ test: (LossyProxy) async throws -> Result
     ) async throws -> Result {
-        let words = ["python3", "-B", BuiltProducts.fixture("late_proxy.py"), "--upstream", String(upstream)]
+        let words = ["python3", "-B", BuiltProducts.fixture("lossy_proxy.py"), "--upstream", String(upstream)]
         return try await ServerProcess.run(Command(words: words)) { addresses in
             let parts = addresses.split(separator: " ").map(String.init)
             guard parts.count == 2, let port = URL(string: parts[0])?.port else { throw Unexpected(addresses) }
-            return try await test(LateProxy(port: port, control: parts[1]))
+            return try await test(LossyProxy(port: port, control: parts[1]))
         }
     }
 
@@ -29,20 +29,9 @@ struct LateProxy: Sendable {
         return response.text
     }
 
-    /// From now on, holds the responses to requests that contain a string, except for the first `count` requests.
-    func hold(_ text: String, skipping count: Int = 0) async throws {
-        try await send("/hold?text=\(text)&skip=\(count)")
-    }
-
-    /// Waits until `count` responses have been held.
-    func waitUntilHeld(_ count: Int = 1) async throws { try await send("/wait?count=\(count)") }
-
     /// Closes the connection instead of sending the next response to a request that contains a string.
     func lose(_ text: String) async throws { try await send("/lose?text=" + text) }
 
     /// The method, path with query, and status of each request since the last call.
     func log() async throws -> [String] { try await send("/log").split(separator: "\n").map(String.init) }
-
-    /// Releases all held responses. The proxy holds no further responses.
-    func release() async throws { try await send("/release") }
 }

@@ -10,10 +10,10 @@ import Foundation
 
 @testable import AccountKit
 
-/// Entries that an earlier version of AccountKit wrote. That version stored them as accounts.
+/// Entries beside the account, which every release opens; see *The archive format*.
 ///
 /// The app is `testing`, the session is `default`, and the key is 32 bytes of 7. The date is ``Fixture/now``.
-enum EarlierForm: String, CaseIterable {
+enum GoldenEntry: String, CaseIterable {
     /// The tokens of ``account`` after a failed attempt at a minute, and a refusal at two minutes.
     case refusedRevocation = "revocation-refused"
 
@@ -53,7 +53,7 @@ enum EarlierForm: String, CaseIterable {
 }
 
 extension SealedPayload {
-    /// Returns the payload after encoding and decoding. Earlier versions decode an ``Account``.
+    /// Returns the payload after encoding and decoding.
     func decoded<Payload: SealedPayload>(as type: Payload.Type) throws -> Payload {
         let (plaintext, _) = try SealedPlaintext.encode(self)
         let count = try #require(plaintext.withUnsafeBytes { $0.lastIndex(of: 0x80) })

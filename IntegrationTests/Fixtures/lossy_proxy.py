@@ -1,18 +1,14 @@
-"""A reverse proxy that holds or drops responses after the server has carried out the requests.
+"""A reverse proxy that drops responses after the server has carried out the requests.
 
-    late_proxy.py --upstream PORT
+    lossy_proxy.py --upstream PORT
 
 Forwards every HTTP request to 127.0.0.1:PORT, and prints one line on standard
 output once it is ready, with its own address and that of its control port:
 
     listening on http://127.0.0.1:A http://127.0.0.1:B
 
-    GET B/hold?text=TEXT   holds the response to each later request whose head or body
-                           contains TEXT; with &skip=N except for the first N requests
-    GET B/wait?count=N     responds once N responses have been held since then
-    GET B/release          releases all held responses, and holds none from now on
     GET B/lose?text=TEXT   closes the connection instead of sending the next response
-                           to such a request
+                           to a request whose head or body contains TEXT
     GET B/log              a line for each request since the last call: method, path
                            and query, status
 
@@ -30,37 +26,8 @@ HOST = "127.0.0.1"
 class Proxy:
     def __init__(self, upstream):
         self.upstream = upstream
-        self.text = None
-        self.held = 0
-        self.skip = 0
         self.lost_text = None
         self.log = []
-        self.changed = asyncio.Condition()
-
-    async def change(self, text, skip=0):
-        async with self.changed:
-            self.text = text
-            self.skip = skip
-            if text is not None:
-                self.held = 0
-            self.changed.notify_all()
-
-    async def hold(self, request):
-        """Waits while responses to such requests are held."""
-        async with self.changed:
-            text = self.text
-            if text is None or text not in request:
-                return
-            if self.skip > 0:
-                self.skip -= 1
-                return
-            self.held += 1
-            self.changed.notify_all()
-            await self.changed.wait_for(lambda: self.text is not text)
-
-    async def wait(self, count):
-        async with self.changed:
-            await self.changed.wait_for(lambda: self.held >= count)
 
     @staticmethod
     async def read_request(reader):
@@ -88,7 +55,6 @@ class Proxy:
             response = await upstream.read()
             upstream_writer.close()
             self.log.append(b" ".join([*request.split(b" ", 2)[:2], response.split(b" ", 2)[1]]))
-            await self.hold(request)
             if self.lost_text is not None and self.lost_text in request:
                 self.lost_text = None
                 return
@@ -109,12 +75,6 @@ class Proxy:
                 self.lost_text = parameters["text"].encode()
             case "/log":
                 body, self.log = b"\n".join(self.log), []
-            case "/hold":
-                await self.change(parameters["text"].encode(), int(parameters.get("skip", 0)))
-            case "/wait":
-                await self.wait(int(parameters.get("count", 1)))
-            case "/release":
-                await self.change(None)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(body), body))
         await writer.drain()
         writer.close()
