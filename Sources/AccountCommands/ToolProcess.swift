@@ -155,6 +155,8 @@ extension AccountError {
     ///   hint is to replace the token.
     package mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
         if hint == Self.signInIfRefusedAgain { hint? += " with `\(command)`" }
+        // AccountKit knows the options of `login`, but not the name of the tool.
+        message = message.replacing("`login ", with: "`\(command) ")
         if code == .renewalRefused, hint?.contains("`") != true {
             let advice = SignInAdvice(mentionedIn: message)
             hint = "sign in again with `\(command)\(advice.map { " " + $0.options } ?? "")`"
@@ -168,7 +170,6 @@ extension AccountError {
         } else if let hint, let login = hint.firstRange(of: "`login "), let end = hint.lastIndex(of: "`"),
             end >= login.upperBound
         {
-            // AccountKit knows the options of `login`, but not the name of the tool.
             self.hint = "run `\(command) \(hint[login.upperBound..<end])`"
         }
     }

@@ -17,10 +17,14 @@ extension AccountError {
         case let error as DatabaseError
         // `SQLITE_ERROR` means that a statement does not compile, because the schema is not the schema of this module.
         where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode):
-            self.init(.damaged, "\(name) is damaged", cause: error)
-        case is RowDecodingError, is DecodingError: self.init(.damaged, "\(name) is damaged", cause: error)
+            self.init(.damaged, "\(name) is damaged", hint: Self.adviceIfDamaged, cause: error)
+        // Their texts name Swift types.
+        case is RowDecodingError, is DecodingError:
+            self.init(.damaged, "\(name) is damaged", hint: Self.adviceIfDamaged)
         default: self.init(.inaccessible, "\(name) cannot be used", cause: error)
         }
     }
+
+    private static let adviceIfDamaged = "restore a backup, or move it away to continue without its content"
 }
 #endif

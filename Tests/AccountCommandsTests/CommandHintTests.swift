@@ -28,6 +28,12 @@ import Testing
         error = AccountError(AccessRequirement(maxAge: .zero), at: "https://api.example.com", in: .default)
         error.nameSignIn(command: "account login", orReplaceTokenIn: nil)
         #expect(error.hint == "run `account login --step-up`")
+
+        error = AccountError(.requestFailed, "404: sign in again (with `login --step-up --scope=gist`)")
+        error.nameSignIn(command: "gists account login", orReplaceTokenIn: nil)
+        #expect(error.message == "404: sign in again (with `gists account login --step-up --scope=gist`)")
+        let hint = CommandHint(tool: "gists account", session: .default, isNamed: false)
+        #expect(hint.naming("with `login --step-up`, or log in") == "with `gists account login --step-up`, or log in")
     }
 
     @Test func `Quotes a command hint so that a shell reads it unchanged`() throws {

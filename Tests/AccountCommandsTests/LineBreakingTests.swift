@@ -11,6 +11,7 @@ import Testing
         #expect("one two three".lines(within: 7) == ["one two", "three"])
         #expect("one two three".lines(within: 6) == ["one", "two", "three"])
         #expect("".lines(within: 5) == [""])
+        #expect("アリス アリス".lines(within: 8) == ["アリス", "アリス"])
     }
 
     @Test func `Keeps a long word and a command on one line`() {

@@ -121,6 +121,34 @@ struct OutboxTests {
         #expect(await scene.service.notes.map(\.text) == ["second"])
     }
 
+    /// The versions of two changes, and of their combination.
+    @Test(
+        arguments: [
+            (ChangeKind.star, nil, ChangeKind.delete, "2", "2"), (.update, "1", .delete, "2", "1"),
+            (.update, "1", .update, "2", "1"), (.update, nil, .update, "2", nil), (.star, nil, .star, nil, nil),
+        ] as [(ChangeKind, String?, ChangeKind, String?, String?)])
+    func `Keeps the version of the item in combined changes`(
+        first: ChangeKind, base: String?, second: ChangeKind, later: String?, expected: String?
+    ) async throws {
+        let notes = try await scene().open()
+        _ = try await notes.outbox.add(Change(first, of: "n1", base: base)) { _, _ in .both }
+        let change = try await notes.outbox.add(Change(second, of: "n1", base: later)) { .one($1.kind, $1.body) }
+        #expect(change?.base == expected)
+        #expect(try await notes.pendingChanges().map(\.change.base) == [expected])
+    }
+
+    @Test func `Counts an item as its change's before the change is removed`() async throws {
+        let notes = try await scene().open()
+        try await notes.add(.create("new"))
+        let entry = try #require(try await notes.outbox.pending().first)
+        #expect(try await notes.outbox.claimedIDs() == [])
+        let made = RemoteItem(id: "n1", json: Data("{}".utf8))
+        let noted = try #require(try await notes.outbox.replace(entry, with: entry.pending, made: made))
+        #expect(try await notes.outbox.claimedIDs() == ["n1"])
+        try await notes.outbox.remove(noted, made: "n1")
+        #expect(try await notes.outbox.claimedIDs() == ["n1"])
+    }
+
     // MARK: Lost responses
 
     @Test func `Records an attempt before sending a change`() async throws {

@@ -19,7 +19,10 @@ struct RemoteCollectionTests {
         typealias Item = Page
 
         var isCreateIdempotent = false
+        /// The ID that a create request gives to the new page.
+        var chosen: String?
 
+        func chosenID(for change: Change) -> String? { chosen }
         func request(for list: String, at cursor: String?) -> HTTPRequest { request("/" + list) }
         func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage { RemotePage(items: [], next: nil) }
         func request(forItem id: String) -> HTTPRequest { request("/pages/" + id) }
@@ -58,6 +61,17 @@ struct RemoteCollectionTests {
     @Test func `Treats the result of a lost create as unknown unless idempotent`() async throws {
         #expect(try await standing(of: Change(.create), wasSent: true) == .unknown)
         #expect(try await standing(of: Change(.create), wasSent: true, Pages(isCreateIdempotent: true)) == .pending)
+    }
+
+    @Test func `Looks for a lost create by the ID that the client chose`() async throws {
+        let pages = Pages(isCreateIdempotent: true, chosen: "p")
+        let found = RemoteItem(id: "p", json: Data("{}".utf8))
+        #expect(try await standing(of: Change(.create), wasSent: false, pages) == .pending)
+        #expect(try await standing(of: Change(.create), wasSent: true, pages, finding: (200, "{}")) == .done(found))
+        #expect(try await standing(of: Change(.create), wasSent: true, pages, finding: (404, "{}")) == .pending)
+        await #expect(throws: RemoteFailure.self) {
+            try await standing(of: Change(.create), wasSent: true, pages, finding: (404, "no route"))
+        }
     }
 
     @Test(arguments: [ChangeKind.delete, .star])

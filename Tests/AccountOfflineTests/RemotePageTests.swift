@@ -29,6 +29,13 @@ struct RemotePageTests {
         #expect(throws: (any Error).self) { try RemotePage(elementsOf: Data(body.utf8), at: "data", next: nil) }
     }
 
+    @Test func `Reads an item whose text the service has cut`() throws {
+        let body = Data(#"[{"id":"a","d":"cut \ud83d"},{"id":"b","d":"\ud83d\ude00"}]"#.utf8)
+        let items = try RemotePage(elementsOf: body, next: nil).items
+        let texts = try items.map { try JSONDecoder().decode([String: String].self, from: $0.json)["d"] }
+        #expect(texts == ["cut \u{FFFD}", "😀"])
+    }
+
     @Test func `Reads the elements of a member with the names that the service uses`() throws {
         let body = Data(#"{"data":[{"key":"a","n":1.50},{"id":"b"}]}"#.utf8)
         let page = try RemotePage(elementsOf: body, at: "data", id: "key", next: nil)

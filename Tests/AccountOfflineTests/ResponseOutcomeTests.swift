@@ -64,13 +64,32 @@ struct ResponseOutcomeTests {
         #expect(outcome(.update, 503, ["Retry-After": "tomorrow"]) == .unknown("503", wait: nil))
     }
 
+    @Test(arguments: [
+        "You have exceeded a secondary rate limit", "API rate limit exceeded for user ID 1",
+        "You have triggered an abuse detection mechanism. Please wait a few minutes before you try again.",
+    ])
+    func `Recognizes a rate limit by the service's message`(message: String) {
+        #expect(
+            outcome(.create, 403, [:], #"{"message":"\#(message)"}"#) == .pause("403: \(message)", .seconds(60)))
+    }
+
+    @Test(arguments: [408, 425])
+    func `Checks first after a gateway's own answer that asks for a retry`(status: Int) {
+        #expect(outcome(.create, status, [:], "<html>") == .unknown("\(status)", wait: nil))
+        #expect(outcome(.create, status) == .later("\(status)", wait: nil))
+    }
+
     private static let date = "Mon, 12 Jan 1970 13:46:40 GMT"
 
     /// The response has this date, which is `now`, or a date of the service that differs from it.
     @Test(
         arguments: [
             // A date in Retry-After, which is relative to the service's own date.
-            (["Retry-After": "Mon, 12 Jan 1970 13:47:40 GMT"], 60), (["Retry-After": date], 0),
+            (["Retry-After": "Mon, 12 Jan 1970 13:47:40 GMT"], 60), (["Retry-After": date], 1),
+            // The time is over, or cannot be read.
+            (["Retry-After": "0"], 1), (["Retry-After": "-5"], 1),
+            (["Retry-After": "Mon, 12 Jan 1970 13:00:00 GMT"], 1), (["Retry-After": "soon"], 60),
+            (["Retry-After": ""], 60),
             (["Retry-After": "Monday, 12-Jan-70 13:47:40 GMT"], 60),
             (["Date": "Mon, 12 Jan 1970 15:46:40 GMT", "Retry-After": "Mon, 12 Jan 1970 15:46:50 GMT"], 10),
             (["Date": "Mon, 12 Jan 1970 11:46:40 GMT", "Retry-After": "Mon, 12 Jan 1970 11:46:50 GMT"], 10),

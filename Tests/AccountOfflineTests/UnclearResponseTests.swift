@@ -108,6 +108,55 @@ struct UnclearResponseTests {
         await scene.service.fail(when: nil)
         _ = try await notes.synchronize(ignoringBackOff: true)
         #expect(try await notes.states == states)
+        #expect(try await scene.open().pendingChanges().map(\.isItemGone) == states.map { _ in true })
+    }
+
+    @Test(arguments: [true, false])
+    func `Marks a change of an item that was deleted, not another conflict`(isDeleted: Bool) async throws {
+        let scene = try await scene()
+        let id = await scene.service.create("old")
+        let notes = try await scene.open()
+        let change = try #require(try await notes.add(.update(id, "new")))
+        if isDeleted { await scene.service.delete(id) }
+        await scene.service.fail { $0.method == .patch ? .status(409) : nil }
+        #expect(try await notes.synchronize().pending.map(\.isItemGone) == [isDeleted])
+        #expect(try await notes.states == [.conflict])
+        #expect(try await notes.resolve(change.id, .keepMine))
+        #expect(try await notes.pendingChanges().map(\.isItemGone) == [false])
+    }
+
+    @Test(arguments: [true, false], [409, 412])
+    func `Looks for the created item before a conflict counts`(isApplied: Bool, status: Int) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail { $0.method == .post ? isApplied ? .applied(status) : .status(status) : nil }
+        let report = try await notes.synchronize()
+        #expect(report.sentCount == (isApplied ? 1 : 0))
+        #expect(report.pending.map(\.state) == (isApplied ? [] : [.conflict]))
+        #expect(await scene.service.count == (isApplied ? 1 : 0))
+    }
+
+    @Test func `Stores a created item with all its data`() async throws {
+        let scene = try await scene()
+        // The service shortens the note in the response.
+        var whole = Notes()
+        whole.complete = { item in
+            RemoteItem(
+                id: item.id,
+                json: Data(String(decoding: item.json, as: UTF8.self).replacing("begin", with: "whole").utf8))
+        }
+        let notes = try await scene.open(whole)
+        try await notes.add(.create("begin"))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(try await notes.storedItem("n1")?.item.text == "whole")
+        // A rest that is not available does not undo the change.
+        struct Unavailable: Error {}
+        whole.complete = { _ in throw Unavailable() }
+        let other = try await scene.open(whole)
+        try await other.add(.create("beginning"))
+        #expect(try await other.synchronize().sentCount == 1)
+        #expect(try await other.storedItem("n2")?.item.text == "beginning")
     }
 
     // MARK: Only changes of the same item wait
@@ -196,6 +245,38 @@ struct UnclearResponseTests {
         #expect(await scene.service.applied == ["PATCH n4 new": 1])
     }
 
+    @Test func `Sends other changes before those whose check has failed`() async throws {
+        let scene = try await scene()
+        for number in 1...5 { await scene.service.create("old \(number)") }
+        let notes = try await scene.open()
+        for number in 1...5 { try await notes.add(.update("n\(number)", "new")) }
+        await scene.service.fail { $0.path == "/notes/n5" ? nil : .proxy }
+        #expect(try await notes.synchronize().sentCount == 0)
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+        #expect(await scene.service.applied == ["PATCH n5 new": 1])
+    }
+
+    @Test func `Tries each failed change in turn`() async throws {
+        let scene = try await scene()
+        for number in 1...8 { await scene.service.create("old \(number)") }
+        let notes = try await scene.open()
+        for number in 1...8 { try await notes.add(.update("n\(number)", "new")) }
+        await scene.service.fail { _ in .proxy }
+        for _ in 1...3 {
+            scene.clock.advance(by: .seconds(10))
+            #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 0)
+        }
+        // Only the last item can be sent now.
+        await scene.service.fail { $0.path == "/notes/n8" ? nil : .proxy }
+        var sentCount = 0
+        for _ in 1...4 {
+            scene.clock.advance(by: .seconds(10))
+            sentCount += try await notes.synchronize(ignoringBackOff: true).sentCount
+        }
+        #expect(sentCount == 1)
+        #expect(try await notes.pendingChanges().map(\.change.object) == (1...7).map { "n\($0)" })
+    }
+
     // MARK: Clocks
 
     /// The seconds by which this machine's clock is ahead of the clock of the service.
@@ -254,6 +335,38 @@ struct UnclearResponseTests {
         #expect(try await notes.synchronize().sentCount == 0)
         scene.clock.advance(by: .seconds(seconds))
         #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+    }
+
+    @Test(
+        arguments: [
+            NoteService.Fault.status(500), .status(503, ["Retry-After": "90"]), .status(408, ["Retry-After": "90"]),
+            .status(429, ["Retry-After": "90"]), .refused, .portal,
+        ], [-60, -3600, -90_000])
+    func `Ends a back-off if the clock was set back`(fault: NoteService.Fault, seconds: Int) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail { $0.method == .post ? fault : nil }
+        #expect(try await notes.synchronize().sentCount == 0)
+        #expect(try await notes.synchronize().sentCount == 0)
+        await scene.service.fail(when: nil)
+        scene.clock.advance(by: .seconds(seconds))
+        #expect(try await notes.synchronize().sentCount == 1)
+    }
+
+    @Test(arguments: ["0", "-5", "Fri, 15 Jan 2027 09:00:00 GMT"])
+    func `Sends nothing more if a limit is over, but still applies`(retryAfter: String) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        for number in 1...5 { try await notes.add(.create("\(number)")) }
+        await scene.service.fail { _ in
+            .status(429, ["Date": "Fri, 15 Jan 2027 10:00:00 GMT", "Retry-After": retryAfter])
+        }
+        #expect(try await notes.synchronize().sentCount == 0)
+        #expect(await scene.service.requests.count == 1)
+        await scene.service.fail(when: nil)
+        scene.clock.advance(by: .seconds(2))
+        #expect(try await notes.synchronize().sentCount == 5)
     }
 
     // MARK: Decryptions

@@ -37,4 +37,14 @@ struct ErrorReasonTests {
         let failure = #expect(throws: (any Error).self) { try JSONSerialization.jsonObject(with: Data("<html>".utf8)) }
         #expect(failure?.reason.map { !$0.contains("Domain") && !$0.contains("Code") } ?? true)
     }
+
+    @Test(arguments: [
+        ("/", "it is a folder"), ("/etc/passwd/x", "a part of its path is not a folder"),
+        ("/" + String(repeating: "a", count: 300), "its name is too long"),
+        ("/nonexistent-file", "there is no such file"),
+    ])
+    func `Says why a path cannot be read`(path: String, reason: String) {
+        let error = #expect(throws: (any Error).self) { try Data(contentsOf: URL(filePath: path)) }
+        #expect(error?.reason == reason)
+    }
 }

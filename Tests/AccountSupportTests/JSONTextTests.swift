@@ -71,4 +71,15 @@ struct JSONTextTests {
         let changed = object?.setting("b", to: JSONText(integer: 7))
         #expect(string(changed) == #"{ "a" : 1.0 , "b":7 }"#)
     }
+
+    @Test(
+        arguments: [
+            ("", []), (#""a""#, []), (#""\ud83d\ude00""#, []), (#""\uD83D\uDE00\uDE00""#, [13]), (#""\ud83d""#, [1]),
+            (#""a\ud83dx\ude00""#, [2, 9]), (#""\ude00\ud83d""#, [1, 7]), (#""\ud83d\ud83d\ude00""#, [1]),
+            (#""\ud83d\n\ude00""#, [1, 9]), (#""\\ud83d""#, []), (#""\\\ud83d""#, [3]), (#""\ud8"#, []), ("\\", []),
+            (#""\u00e9\n\"\\""#, []),
+        ] as [(String, [Int])])
+    func `Finds each half of a surrogate pair`(text: String, places: [Int]) {
+        #expect(JSONText.loneSurrogates(in: Array(text.utf8)) == places)
+    }
 }

@@ -21,12 +21,10 @@ package struct ImportedItem: Codable, Sendable {
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Item.CodingKeys.self)
+        guard let name = try container.text(.name) else { throw container.missing(.name) }
         self.init(
-            id: try container.decodeIfPresent(String.self, forKey: .id),
-            name: try container.decode(String.self, forKey: .name),
-            serial: try container.decodeIfPresent(String.self, forKey: .serial),
-            value: try container.decodeIfPresent(Int.self, forKey: .value),
-            createdAt: try container.decodeIfPresent(Date.self, forKey: .createdAt),
+            id: try container.text(.id), name: name, serial: try container.text(.serial),
+            value: try container.wholeNumber(.value), createdAt: try container.date(.createdAt),
             others: try OtherKeys(in: decoder, besides: Item.CodingKeys.self))
     }
 
@@ -46,5 +44,31 @@ package struct ImportedItem: Codable, Sendable {
             id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) })
         else { return nil }
         return id
+    }
+}
+
+/// The members of an item. Other programs, and people with a text editor, may save a text of digits as a number, a number
+/// as a text, and a date as a text.
+extension KeyedDecodingContainer<Item.CodingKeys> {
+    fileprivate func text(_ key: Key) throws -> String? {
+        if let number = try? decodeIfPresent(Int.self, forKey: key) { return String(number) }
+        return try decodeIfPresent(String.self, forKey: key)
+    }
+
+    fileprivate func wholeNumber(_ key: Key) throws -> Int? {
+        let text = try? decodeIfPresent(String.self, forKey: key)
+        if let text, text.isEmpty || Int(text) != nil { return Int(text) }
+        return try decodeIfPresent(Int.self, forKey: key)
+    }
+
+    fileprivate func date(_ key: Key) throws -> Date? {
+        if let text = try? decodeIfPresent(String.self, forKey: key), let date = try? Date(text, strategy: .iso8601) {
+            return date
+        }
+        return try decodeIfPresent(Date.self, forKey: key)
+    }
+
+    func missing(_ key: Key) -> DecodingError {
+        .keyNotFound(key, .init(codingPath: codingPath, debugDescription: "missing"))
     }
 }

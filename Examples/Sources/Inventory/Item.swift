@@ -1,4 +1,4 @@
-package import AccountDocuments
+import AccountDocuments
 package import AccountKit
 package import Foundation
 import Terminal
@@ -19,26 +19,30 @@ package struct Item: Codable, Sendable, Hashable {
 
     /// - Throws: `invalidArgument` if a value cannot be stored.
     package init(
-        id: String, name: String, serial: String?, value: Int?, createdAt: Date = .now, others: OtherKeys = OtherKeys()
+        id: String, name: String, serial: String?, value: Int?, createdAt: Date = .now
     ) throws(AccountError) {
-        self.id = id
-        self.name = name
-        self.serial = serial
-        self.value = value
-        self.createdAt = createdAt
-        self.others = others
+        (self.id, self.name, self.serial, self.value) = (id, name, serial, value)
+        (self.createdAt, others) = (createdAt, OtherKeys())
         try Self.check(name: name, serial: serial, value: value)
     }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        id = try container.decode(String.self, forKey: .id)
-        name = try container.decode(String.self, forKey: .name)
-        serial = try container.decodeIfPresent(String.self, forKey: .serial)
-        value = try container.decodeIfPresent(Int.self, forKey: .value)
-        createdAt = try container.decode(Date.self, forKey: .createdAt)
+        let item = try ImportedItem(from: decoder)
+        guard let id = item.id else { throw container.missing(.id) }
+        guard let createdAt = item.createdAt else { throw container.missing(.createdAt) }
+        (self.id, self.createdAt) = (id, createdAt)
+        (name, serial, value, others) = (item.name, item.serial, item.value, item.others)
         photo = try container.decodeIfPresent(String.self, forKey: .photo)
-        others = try OtherKeys(in: decoder, besides: CodingKeys.self)
+    }
+
+    /// Creates an item of a file that another program may have written.
+    ///
+    /// - Throws: `invalidArgument` if a value cannot be stored.
+    init(_ item: ImportedItem, id: String = "") throws(AccountError) {
+        (self.id, createdAt) = (id, item.createdAt ?? .now)
+        (name, serial, value, others) = (item.name, item.serial, item.value, item.others)
+        try Self.check(name: name, serial: serial, value: value, mayHaveLines: true)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -64,18 +68,22 @@ package struct Item: Codable, Sendable, Hashable {
         self.value = value ?? self.value
     }
 
-    /// Checks new values. Any text can be stored that a property list keeps unchanged, if it has one line.
-    private static func check(name: String?, serial: String?, value: Int?) throws(AccountError) {
+    /// Checks new values. Any text can be stored that an XML property list keeps unchanged (XML 1.0, section 2.2). A text
+    /// that the user types has one line.
+    private static func check(
+        name: String?, serial: String?, value: Int?, mayHaveLines: Bool = false
+    ) throws(AccountError) {
         guard name != "" else { throw AccountError(.invalidArgument, "an item needs a name") }
         for text in [name, serial].compactMap(\.self) {
-            let isPlain = text.unicodeScalars.allSatisfy { scalar in
+            let isKept = text.unicodeScalars.allSatisfy { scalar in
                 switch scalar.properties.generalCategory {
-                case .control, .lineSeparator, .paragraphSeparator: false
+                case .control, .lineSeparator, .paragraphSeparator:
+                    mayHaveLines && (scalar.value >= 0x20 || scalar == "\n" || scalar == "\t")
                 default: !scalar.properties.isNoncharacterCodePoint
                 }
             }
             // A property list cannot contain the text "$null".
-            guard isPlain, text != "$null" else {
+            guard isKept, text != "$null" else {
                 throw AccountError(.invalidArgument, "\"\(text.shown)\" cannot be kept: use plain text, in one line")
             }
         }

@@ -42,9 +42,7 @@ extension RangeReplaceableCollection where Element == Item {
         var new: [Item] = []
         for (index, one) in imported.enumerated() {
             do {
-                var item = try Item(
-                    id: "", name: one.name, serial: one.serial, value: one.value, createdAt: one.createdAt ?? .now,
-                    others: one.others)
+                var item = try Item(one)
                 let content = ItemContent(item)
                 var id = one.usableID
                 if let own = id {
@@ -65,7 +63,8 @@ extension RangeReplaceableCollection where Element == Item {
                 new.append(item)
             } catch {
                 throw AccountError(
-                    .damaged, "item \(index + 1) of \(file): \(error.message). Nothing was imported")
+                    .damaged, "item \(index + 1) of \(file): \(error.message). Nothing was imported",
+                    hint: "correct the file, and import it again")
             }
         }
         report.added = new.count

@@ -18,7 +18,7 @@ extension Gists {
             report = try await gists.synchronize()
         } catch {
             guard error.code == .busy else { throw error }
-            Output.say("queued; another process is sending")
+            Output.say("queued; another process is sending: `gists status` shows what is left")
             return
         }
         let left = report.pending.filter { objects.contains($0.change.object) }
@@ -27,14 +27,16 @@ extension Gists {
         } else if let made = changes.first(where: { $0.kind == .create }) {
             try Output.print(try await gists.currentID(of: made.object).shown)
         }
-        guard let first = left.first else { return }
-        if first.state.needsDecision {
-            Output.say("\(first.line)\n\(first.advice)")
-            throw ExitCode(65)
+        let decisions = left.filter(\.state.needsDecision)
+        for change in decisions { Output.say("\(change.line)\n\(change.advice)") }
+        if let first = left.first(where: { !$0.state.needsDecision }) {
+            let reason = report.problem?.message ?? first.lastProblem ?? "not sent yet"
+            Output.say(
+                report.problem?.code == .notSignedIn || first.state == .waitingForSignIn
+                    ? "queued; sent by `gists sync` after `gists account login` (\(reason.shown))"
+                    : "queued; sent when the network is back (\(reason.shown)), or by `gists sync`")
         }
-        Output.say(
-            "queued; sent when the network is back (\((report.problem?.message ?? first.lastProblem ?? "not sent yet").shown))"
-        )
+        if !decisions.isEmpty { throw ExitCode(65) }
     }
 
     /// The contents of files, or of standard input.
@@ -42,7 +44,7 @@ extension Gists {
         var files: [String: GistEdit.File] = [:]
         if let name {
             guard paths.isEmpty else {
-                throw ValidationError("either files, or --name with the text on standard input")
+                throw ValidationError("use either files, or --name with the text on standard input")
             }
             files[name] = GistEdit.File(content: try text(FileHandle.standardInput.readToEnd() ?? Data(), of: name))
         }
@@ -86,7 +88,7 @@ extension Gists {
     ) {
         let id = try await gists.currentID(of: id)
         guard let gist = try await gists.item(id) else {
-            throw AccountError(.invalidArgument, "there is no gist \(id.shown) here: list or show it once")
+            throw AccountError(.invalidArgument, "there is no gist \(id.shown) here: run `gists show \(id.shown)` once")
         }
         return (id, id.hasPrefix(Change.localPrefix) ? nil : gist.updatedAt)
     }

@@ -48,9 +48,10 @@ struct Gist: Codable, Sendable {
 
     /// Whether a gist in a list, which has no texts, may be the gist that an edit creates.
     func mayHave(_ edit: GistEdit) -> Bool {
-        description ?? "" == edit.description ?? "" && Set(files.keys) == Set(edit.files.keys)
-            && edit.files.allSatisfy { name, file in
-                files[name]?.size ?? file.content.utf8.count == file.content.utf8.count
+        description ?? "" == edit.description ?? ""
+            && (files.count == edit.files.count || truncated == true && files.count < edit.files.count)
+            && files.allSatisfy { name, file in
+                edit.files[name].map { file.size ?? $0.content.utf8.count == $0.content.utf8.count } ?? false
             }
     }
 

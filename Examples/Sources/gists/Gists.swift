@@ -66,8 +66,13 @@ import Terminal
         }
         let address = try APIAddress(text)
         let service = AccountService(issuer: account.issuer, clientID: account.credentials.clientID)
-        let client = try AuthenticatedClient(
-            origin: address.origin, store: store, authority: try authority(with: AuthorityOptions(service: service)))
+        let authority = try authority(with: AuthorityOptions(service: service))
+        let client: AuthenticatedClient
+        do {
+            client = try AuthenticatedClient(origin: address.origin, store: store, authority: authority)
+        } catch {
+            throw AccountError(error.code, "GISTS_API: \(error.message)", hint: error.hint ?? APIAddress.advice)
+        }
         return (
             GistsAPI(pause: isGitHub ? .seconds(1) : .zero),
             { request, body in

@@ -56,23 +56,49 @@ struct GistsAPI: RemoteCollection {
     /// body. All its responses have a field such as `X-GitHub-Request-Id`, and its errors name the documentation.
     func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
         let isMarked = head.headerFields.contains { $0.name.canonicalName.hasPrefix("x-github-") }
-        let json = body.isEmpty ? nil : try? JSONSerialization.jsonObject(with: body)
-        let object = json as? [String: Any]
+        let form = body.isEmpty ? nil : try? JSONDecoder().decode(Form.self, from: body)
         switch (change, head.status.code) {
-        case (nil, 200): return object?["id"] is String || json is [Any] ? .done : .foreign
-        case (.create?, 201), (.update?, 200): return object?["id"] is String ? .done : .foreign
+        case (nil, 200): return form?.isGist == true || form?.isList == true ? .done : .foreign
+        case (.create?, 201), (.update?, 200): return form?.isGist == true ? .done : .foreign
         case (.create?, 204), (.update?, 204): return .foreign
         case (.some, 204): return body.isEmpty && isMarked ? .done : .foreign
         case (_, 400...499):
-            guard let object, isMarked || object["documentation_url"] is String else { return .foreign }
+            guard let form, !form.isList, isMarked || form.namesDocumentation else { return .foreign }
             // GitHub also responds with 404 if the token lacks a scope, and then names the scope.
             return RemoteAnswer(json: head, body, to: change)
         default: return .foreign
         }
     }
 
+    /// The members that GitHub's responses have, whatever the others contain. One text that cannot be read must not hide a
+    /// whole list.
+    private struct Form: Decodable {
+        var isList = false
+        var isGist = false
+        var namesDocumentation = false
+
+        private enum CodingKeys: String, CodingKey {
+            case id
+            case files
+            case documentation = "documentation_url"
+        }
+
+        init(from decoder: any Decoder) throws {
+            if let members = try? decoder.container(keyedBy: CodingKeys.self) {
+                isGist =
+                    (try? members.decode(String.self, forKey: .id)) != nil
+                    && (try? members.nestedContainer(keyedBy: CodingKeys.self, forKey: .files)) != nil
+                namesDocumentation = (try? members.decode(String.self, forKey: .documentation)) != nil
+            } else {
+                _ = try decoder.unkeyedContainer()
+                isList = true
+            }
+        }
+    }
+
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
-        RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
+        let item = RemoteItem(id: "", json: body)
+        return RemoteItem(id: try JSONDecoder().decode(Gist.self, from: item.json).id, json: item.json)
     }
 
     /// GitHub sends only the beginning of a long file, and the whole file at `raw_url`, up to 10 MB: "Truncation" in
@@ -82,11 +108,11 @@ struct GistsAPI: RemoteCollection {
             var files = gist["files"] as? [String: Any]
         else { return item }
         var isChanged = false
-        for (name, value) in files {
-            guard var file = value as? [String: Any], file["truncated"] as? Bool == true else { continue }
-            file["content"] = try await text(of: file, named: name, fetch)
-            file["truncated"] = false
-            files[name] = file
+        for (name, file) in try JSONDecoder().decode(Gist.self, from: item.json).files where file.truncated == true {
+            guard var changed = files[name] as? [String: Any] else { continue }
+            changed["content"] = try await text(of: file, fetch)
+            changed["truncated"] = false
+            files[name] = changed
             isChanged = true
         }
         guard isChanged else { return item }
@@ -94,29 +120,38 @@ struct GistsAPI: RemoteCollection {
         return RemoteItem(id: item.id, json: try JSONSerialization.data(withJSONObject: gist, options: .sortedKeys))
     }
 
-    private func text(of file: [String: Any], named name: String, _ fetch: RemoteTransport) async throws -> String {
+    /// Requests the whole text of a file. If the text is not available, only this gist is affected, even if the host of
+    /// the texts is unreachable.
+    private func text(of file: Gist.File, _ fetch: RemoteTransport) async throws -> String {
         func failure(_ reason: String) -> AccountError {
-            AccountError(.serviceUnavailable, "the whole text of \(name) is not available: \(reason)")
+            AccountError(.serviceUnavailable, "the whole text of \(file.filename) is not available: \(reason)")
         }
-        guard let link = (file["raw_url"] as? String).flatMap({ URLComponents(string: $0) }),
-            let host = link.authority
-        else { throw failure("the service does not say where it is") }
+        guard let link = file.rawURL.flatMap({ URLComponents(string: $0) }), let host = link.authority else {
+            throw failure("the service does not say where it is")
+        }
         let request = HTTPRequest(
             method: .get, scheme: link.scheme, authority: host,
             path: link.percentEncodedPath + (link.percentEncodedQuery.map { "?" + $0 } ?? ""),
             headerFields: [.accept: "*/*", .userAgent: "gists"])
-        let (head, body) = try await fetch(request, nil)
+        let (head, body): (HTTPResponse, Data)
+        do {
+            (head, body) = try await fetch(request, nil)
+        } catch let error as AccountError where error.code == .serviceUnavailable {
+            throw failure(error.message)
+        }
         guard head.status == .ok else { throw failure("status \(head.status.code)") }
         // A portal's page has another size.
-        if let size = file["size"] as? Int, size != body.count {
-            throw failure("it has \(body.count) bytes instead of \(size)")
-        }
-        guard let text = String(data: body, encoding: .utf8) else { throw failure("it is not UTF-8 text") }
+        if let size = file.size, size != body.count { throw failure("it has \(body.count) bytes instead of \(size)") }
+        // Foundation's initializer would drop a byte order mark.
+        guard let text = String(validating: body, as: UTF8.self) else { throw failure("it is not UTF-8 text") }
         return text
     }
 
     // An item that is not a gist has no version, and was rejected before.
-    func version(of item: RemoteItem) -> String? { try? JSONDecoder().decode(Gist.self, from: item.json).updatedAt }
+    func version(of item: RemoteItem) -> String? {
+        let gist = try? JSONDecoder().decode(Gist.self, from: item.json)
+        return gist.flatMap { $0.updatedAt.isEmpty ? nil : $0.updatedAt }
+    }
 
     // MARK: Changing
 
@@ -171,9 +206,6 @@ struct GistsAPI: RemoteCollection {
 
     // MARK: Checking first
 
-    /// The conflict of a change whose gist no longer exists.
-    static let deletion = "it was deleted at the service"
-
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
@@ -187,11 +219,11 @@ struct GistsAPI: RemoteCollection {
         case .update, .delete:
             guard change.base != nil || wasSent else { return .pending }
             guard let item = try await item(change.object, fetching: fetch) else {
-                return change.kind == .delete ? .done(nil) : .conflict(Self.deletion)
+                return change.kind == .delete ? .done(nil) : .gone("it was deleted at the service")
             }
             let gist = try JSONDecoder().decode(Gist.self, from: item.json)
             if change.kind == .update,
-                try await has(gist, try JSONDecoder().decode(GistEdit.self, from: change.body), fetch)
+                try await has(gist, try JSONDecoder().decode(GistEdit.self, from: change.body), isNew: false, fetch)
             {
                 return .done(item)
             }
@@ -216,40 +248,41 @@ struct GistsAPI: RemoteCollection {
             guard head.status == .ok, answer(head, body, to: nil) == .done else { throw RemoteFailure(head, body) }
             let page = try page(head, body)
             for found in page.items where !claimed.contains(found.id) {
-                let gist = try JSONDecoder().decode(Gist.self, from: found.json)
-                guard gist.mayHave(edit), gist.isPublic == edit.isPublic ?? false,
+                // A gist that cannot be read must not hide the others.
+                guard let gist = try? JSONDecoder().decode(Gist.self, from: found.json), gist.mayHave(edit),
+                    gist.isPublic == edit.isPublic ?? false,
                     since.map({ gist.isCreated(after: $0) }) ?? true,
                     let whole = try await item(found.id, fetching: fetch),
-                    try await has(try JSONDecoder().decode(Gist.self, from: whole.json), edit, fetch)
+                    try await has(try JSONDecoder().decode(Gist.self, from: whole.json), edit, isNew: true, fetch)
                 else { continue }
                 return .done(whole)
             }
-            cursor = page.next
+            // A service that repeats a page would never end the list.
+            cursor = page.items.isEmpty || page.next == query ? nil : page.next
         }
         return .pending
     }
 
     /// Whether a gist has the files and the description of an edit. The API sends only the beginning of a long text, so
-    /// this method requests the whole text ("Get a gist").
-    private func has(_ gist: Gist, _ edit: GistEdit, _ fetch: RemoteTransport) async throws -> Bool {
+    /// this method requests the whole text, and only the first files of a gist, which suffice for a new gist.
+    private func has(
+        _ gist: Gist, _ edit: GistEdit, isNew: Bool, _ fetch: RemoteTransport
+    ) async throws -> Bool {
         guard gist.hasDescription(of: edit) else { return false }
         for (name, wanted) in edit.files {
-            guard let file = gist.files[name] else { return false }
-            guard file.truncated == true || file.content == nil else {
-                // Compare bytes: equal strings may differ in their normal form.
-                guard file.content?.utf8.elementsEqual(wanted.content.utf8) == true else { return false }
-                continue
+            guard let file = gist.files[name] else {
+                if isNew, gist.truncated == true { continue }
+                return false
             }
-            guard file.size == wanted.content.utf8.count, wanted.content.utf8.starts(with: (file.content ?? "").utf8),
-                let address = file.rawURL.flatMap({ URLComponents(string: $0) })
-            else { return false }
-            var raw = request(.get, address.percentEncodedPath + (address.percentEncodedQuery.map { "?" + $0 } ?? ""))
-            (raw.scheme, raw.authority) = (address.scheme, address.authority)
-            raw.headerFields[.accept] = "*/*"
-            let (head, body) = try await fetch(raw, nil)
-            // A text of another length does not come from the service.
-            guard head.status == .ok, body.count == file.size else { throw RemoteFailure(head, body) }
-            if body != Data(wanted.content.utf8) { return false }
+            var content = file.content
+            if file.truncated == true || content == nil {
+                guard file.size ?? wanted.content.utf8.count == wanted.content.utf8.count,
+                    wanted.content.utf8.starts(with: (content ?? "").utf8)
+                else { return false }
+                content = try await text(of: file, fetch)
+            }
+            // Compare bytes: equal strings may differ in their normal form.
+            guard content?.utf8.elementsEqual(wanted.content.utf8) == true else { return false }
         }
         return true
     }

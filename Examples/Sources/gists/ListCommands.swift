@@ -79,7 +79,8 @@ extension Gists {
             guard snapshot.asOf != nil || snapshot.problem == nil && !offline || !snapshot.rows.isEmpty else {
                 throw snapshot.problem
                     ?? AccountError(
-                        .serviceUnavailable, "this list is not stored here: list it once without --offline")
+                        .serviceUnavailable,
+                        "this list is not stored here: run `gists list \(list.rawValue)` once without --offline")
             }
             let rows = Array(all ? snapshot.rows[...] : snapshot.rows.dropFirst((page - 1) * 30).prefix(30))
             if json {
@@ -101,7 +102,7 @@ extension Gists {
                 let age =
                     snapshot.asOf.map { "as of \($0.shown)" }
                     ?? "of unknown age"
-                Output.say(age + ", " + (snapshot.problem?.description.shown ?? "offline"))
+                Output.say(age + ", " + (snapshot.problem?.line(of: "gists") ?? "offline"))
             }
             if !snapshot.unreadableIDs.isEmpty {
                 Output.say(
@@ -131,19 +132,24 @@ extension Gists {
                     }
                 }
                 guard let stored = try await gists.storedItem(id) else {
+                    if problem?.code == .requestFailed, problem?.hint == nil {
+                        problem?.hint = "`gists list` shows the IDs of your gists"
+                    }
                     throw problem
                         ?? AccountError(
-                            .serviceUnavailable, "this gist is not stored here: show it once without --offline")
+                            .serviceUnavailable,
+                            "this gist is not stored here: run `gists show \(id.shown)` once without --offline")
                 }
                 if let problem, problem.isAboutUser { throw problem }
                 let isWhole = try print(stored.item, stored, problem)
                 if offline || problem != nil {
                     Output.say(
                         (stored.asOf.map { "as of \($0.shown)" } ?? "as it is stored here") + ", "
-                            + (problem?.description.shown ?? "offline"))
+                            + (problem?.line(of: "gists") ?? "offline"))
                 }
                 if stored.isOutdated {
-                    Output.say("this is an old version: a list shows that the service has a newer one")
+                    Output.say(
+                        "this is an old version, and the service has a newer one: run `gists show \(id.shown)` online")
                 }
                 guard isWhole else { throw ExitCode(69) }
             }
@@ -174,11 +180,14 @@ extension Gists {
                 throw AccountError(
                     .invalidArgument,
                     "there is no file \(name.shown) in it"
-                        + (gist.truncated == true ? " that the service sends" : ", only \(gist.names)"))
+                        + (gist.truncated == true
+                            ? " that the service sends" : ", only \(gist.names): use --file with one of these"))
             }
             guard let text = file.content else {
                 throw problem
-                    ?? AccountError(.serviceUnavailable, "its text is not stored here: show it once online")
+                    ?? AccountError(
+                        .serviceUnavailable,
+                        "its text is not stored here: run `gists show \(gist.id.shown)` once online")
             }
             try Output.write(content: text)
             guard let part = file.part else { return true }
@@ -187,7 +196,7 @@ extension Gists {
         }
 
         private func sayIncomplete(_ name: String, _ part: String) {
-            Output.say("incomplete: this is only \(part) of \(name.shown); show it once online for the rest")
+            Output.say("incomplete: this is only \(part) of \(name.shown): run `gists show` once online for the rest")
         }
 
         private func sayFilesMissing(_ gist: Gist) {

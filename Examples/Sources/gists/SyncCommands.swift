@@ -58,9 +58,9 @@ extension Gists {
                     let (count, reason) = (waiting.count, problem == nil ? first.lastProblem : nil)
                     Output.say(
                         (count == 1 ? "1 change waits to be sent" : "\(count) changes wait to be sent")
-                            + (reason.map { " (\($0.shown))" } ?? "") + ": see `gists status`.")
+                            + (reason.map { " (\($0.namingCommands(of: "gists")))" } ?? "") + ": see `gists status`.")
                 }
-                if let problem { Output.say(problem.description.shown) }
+                if let problem { Output.say(problem.line(of: "gists")) }
             }
             let states = Set(report.pending.map(\.state))
             if report.problem?.code == .notSignedIn || states.contains(.waitingForSignIn) { throw ExitCode(77) }
@@ -114,7 +114,10 @@ extension Gists {
                     try Output.print("\(list.name): \(list.count) stored, \(age)")
                 }
                 try Output.print(pending.isEmpty ? "nothing waits to be sent" : "waiting to be sent:")
-                for change in pending { try Output.print("  " + change.line) }
+                for change in pending {
+                    try Output.print("  " + change.line)
+                    if change.state.needsDecision { try Output.print("    " + change.advice) }
+                }
             }
         }
     }
@@ -222,17 +225,14 @@ struct PendingDocument: Encodable {
 
 extension PendingChange {
     var line: String {
-        let reason = lastProblem ?? ""
         let line = "\(id.uuidString.lowercased())  \(change.kind.rawValue) \(change.object)  \(state.rawValue)"
-        return (reason.isEmpty ? line : "\(line): \(reason)").shown
+        let reason = lastProblem.map { $0.isEmpty ? "" : ": \($0)" } ?? ""
+        let advice = state == .waitingForSignIn ? "; run `gists account login`" : ""
+        return (line + reason + advice).namingCommands(of: "gists")
     }
 
     /// Whether the change is an edit of a gist that no longer exists at the service.
-    var isAboutDeletedGist: Bool {
-        // The second text is that of AccountOffline, for a gist that was deleted after the last check.
-        state == .conflict && change.kind == .update
-            && [GistsAPI.deletion, "it no longer exists"].contains { lastProblem?.hasPrefix($0) == true }
-    }
+    var isAboutDeletedGist: Bool { isItemGone && change.kind == .update }
 
     /// What the user can do about a change that needs a decision.
     var advice: String {

@@ -2,6 +2,7 @@ import AccountCommands
 import AccountKit
 import AccountDocuments
 import ArgumentParser
+import Foundation
 import Inventory
 import Terminal
 
@@ -20,6 +21,16 @@ extension Homepwner {
             throw AccountError(
                 .notSignedIn,
                 "the items are encrypted, and you are not signed in: run `homepwner account login`")
+        }
+    }
+
+    /// Checks that an export does not replace the items or a photo of another item.
+    static func checkDestination(_ file: String) throws {
+        let items = try plainItems().path.resolved
+        let photos = items.deletingPathExtension().path(percentEncoded: false) + "/"
+        guard file.resolved != items, !file.resolved.path(percentEncoded: false).hasPrefix(photos) else {
+            throw AccountError(
+                .invalidArgument, "\(file.shown) belongs to the items themselves", hint: "choose another file")
         }
     }
 
@@ -81,4 +92,9 @@ struct Seal: AsyncParsableCommand {
         }
         Output.say("Sealed \(count) item\(count == 1 ? "" : "s").")
     }
+}
+
+extension String {
+    /// The file at the end of all symbolic links.
+    fileprivate var resolved: URL { URL(filePath: self).resolvingSymlinksInPath() }
 }

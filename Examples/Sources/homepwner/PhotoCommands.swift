@@ -33,6 +33,7 @@ struct Photo: AsyncParsableCommand {
         @Argument(help: "The file. If it exists, it is replaced.") var file: String
 
         func run() async throws {
+            try Homepwner.checkDestination(file)
             let archive = try await Homepwner.items()
             var (item, photo) = try photo(in: archive)
             while true {
@@ -53,7 +54,9 @@ struct Photo: AsyncParsableCommand {
             let inventory = try archive.read() ?? Inventory()
             let item = inventory.items[try inventory.index(of: id)]
             guard let photo = item.photo else {
-                throw AccountError(.invalidArgument, "\(item.name.shown) has no photo")
+                throw AccountError(
+                    .invalidArgument,
+                    "\(item.name.shown) has no photo: `homepwner photo set \(item.id.shown) FILE` sets one")
             }
             return (item, photo)
         }

@@ -12,6 +12,7 @@ struct Export: AsyncParsableCommand {
     @Option(help: "The file, an XML property list. If it exists, it is replaced.") var xml: String
 
     func run() async throws {
+        try Homepwner.checkDestination(xml)
         var inventory = try await Homepwner.items().read() ?? Inventory()
         for index in inventory.items.indices { inventory.items[index].photo = nil }
         try await DocumentArchive<Inventory<Item>>.write(inventory, to: xml)
@@ -25,7 +26,8 @@ struct Import: AsyncParsableCommand {
         abstract: "Add the items from a file.",
         discussion: """
             The file is a property list, as `homepwner export` writes it: an array of dictionaries with "name" and, \
-            optionally, "id", "serial", "value" and "createdAt", or a dictionary with this array in "items". Items whose \
+            optionally, "id", "serial", "value" and "createdAt", or a dictionary with this array in "items". Other programs \
+            may save texts of digits as numbers, and numbers and ISO 8601 dates as texts. Items whose \
             ID already exists are not changed. If two different items of the file have the same ID, the second gets \
             a new one. Other members of an item are kept.
             """)

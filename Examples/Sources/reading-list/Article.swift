@@ -16,12 +16,7 @@ struct Article: Codable, Identifiable, Sendable {
     /// The version in the format of Kinto's entity tags.
     var version: String? { lastModified.map { "\"\($0)\"" } }
 
-    /// The article as one line, without characters that control a terminal.
-    var line: String {
-        let text = (title ?? url ?? "") + (isRead == true ? "  (read)" : "")
-        let scalars = text.unicodeScalars.filter { $0.properties.generalCategory != .control }
-        return String(String.UnicodeScalarView(scalars))
-    }
+    var line: String { (title ?? url ?? "").shown + (isRead == true ? "  (read)" : "") }
 
     mutating func apply(_ edit: ArticleEdit) {
         title = edit.title ?? title
@@ -40,5 +35,18 @@ struct ArticleEdit: Codable, Sendable {
     enum CodingKeys: String, CodingKey {
         case id, title, url
         case isRead = "read"
+    }
+}
+
+extension String {
+    /// The text as one line, without characters that control a terminal, or that reorder or hide text.
+    var shown: String {
+        let scalars = unicodeScalars.filter { scalar in
+            switch scalar.value {
+            case 0x202A...0x202E, 0x2066...0x206F, 0xE0000...0xE007F: false
+            default: ![.control, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
+            }
+        }
+        return String(String.UnicodeScalarView(scalars))
     }
 }

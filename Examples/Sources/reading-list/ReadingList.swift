@@ -50,7 +50,8 @@ import Foundation
         let report = try await articles.synchronize()
         await articles.close()
         if !report.pending.isEmpty {
-            say("Stored, but not sent yet: \(report.problem?.description ?? "see `reading-list account pending`")")
+            let reason = report.problem.map { " (\($0.description.shown))" } ?? ""
+            say("Stored, but not sent yet\(reason): run `reading-list account sync`")
         }
     }
     // snippet.end
@@ -76,10 +77,10 @@ extension ReadingList {
                 list = try await articles.snapshot(of: "articles", limit: limit)
             }
             for row in list.rows {
-                print("\(row.id)  \(row.item.line)\(row.isPending ? "  (not sent yet)" : "")")
+                print("\(row.id.shown)  \(row.item.line)\(row.isPending ? "  (not sent yet)" : "")")
             }
             if let problem = list.problem {
-                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.description)")
+                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.description.shown)")
             }
             await articles.close()
         }
@@ -131,7 +132,7 @@ extension ReadingList {
     private static func article(_ id: String) async throws -> Article {
         let articles = try await articles(of: store())
         guard let article = try await articles.item(id) else {
-            throw ValidationError("there is no page \(id) here: `reading-list list` shows all")
+            throw ValidationError("there is no page \(id.shown) here: `reading-list list` shows all")
         }
         await articles.close()
         return article

@@ -50,6 +50,45 @@ struct InventoryTests {
         #expect(inventory.items.map(\.name) == ["one"] && inventory.items[0].value == nil)
     }
 
+    // MARK: Values of other programs
+
+    @Test(arguments: [
+        ("<key>serial</key><integer>12</integer>", "a 12 nil"), ("<key>serial</key><string>12</string>", "a 12 nil"),
+        ("<key>value</key><string>12</string>", "a nil 12"), ("<key>value</key><real>12</real>", "a nil 12"),
+        ("<key>value</key><string></string>", "a nil nil"), ("<key>serial</key><string></string>", "a  nil"),
+        ("<key>name</key><integer>1984</integer>", "1984 nil nil"), ("<key>id</key><integer>1</integer>", "a nil nil"),
+        ("<key>createdAt</key><string>2026-01-01T00:00:00Z</string>", "a nil nil"),
+        // The user must decide what these mean.
+        ("<key>value</key><real>12.5</real>", nil), ("<key>value</key><string>a lot</string>", nil),
+        ("<key>serial</key><true/>", nil), ("<key>createdAt</key><string>yesterday</string>", nil),
+        ("<key>name</key><array/>", nil),
+    ])
+    func `Reads a value that another program saved as another type`(member: String, words: String?) throws {
+        let members = [("id", "<string>1</string>"), ("name", "<string>a</string>"), ("createdAt", Self.dateMember)]
+        let others = members.filter { !member.contains("<key>\($0.0)<") }.map { "<key>\($0.0)</key>\($0.1)" }.joined()
+        let data = Data("<plist><array><dict>\(member)\(others)</dict></array></plist>".utf8)
+        func text(_ name: String, _ serial: String?, _ value: Int?) -> String {
+            "\(name) \(serial ?? "nil") \(value.map { "\($0)" } ?? "nil")"
+        }
+        let item = try? PropertyListDecoder().decode(Inventory<Item>.self, from: data).items[0]
+        #expect(item.map { text($0.name, $0.serial, $0.value) } == words && item.map { $0.id == "1" } ?? true)
+        let imported = try? PropertyListDecoder().decode(Inventory<ImportedItem>.self, from: data).items[0]
+        #expect(imported.map { text($0.name, $0.serial, $0.value) } == words)
+    }
+
+    private static let dateMember = "<date>2026-01-01T00:00:00Z</date>"
+
+    @Test(arguments: [
+        ("two\nlines", true), ("a\tb", true), ("a\u{85}b", true), ("a\u{2028}b", true), ("👩🏽‍💻", true),
+        // XML cannot contain these.
+        ("a\u{1B}[2Jb", false), ("a\0b", false), ("a\rb", false), ("a\u{FFFF}", false), ("$null", false), ("", false),
+    ])
+    func `Imports each text that a document can keep`(name: String, isKept: Bool) throws {
+        var items: [Item] = []
+        let report = try? items.add([ImportedItem(name: name)], from: "f")
+        #expect((report?.added == 1) == isKept && items.map(\.name) == (isKept ? [name] : []))
+    }
+
     // MARK: Members of other programs
 
     private static let members =

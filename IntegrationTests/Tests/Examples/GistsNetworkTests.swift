@@ -77,6 +77,45 @@ struct GistsNetworkTests {
         }
     }
 
+    @Test func `gists creates a gist of many files once if its response is lost`() async throws {
+        try await GistsUser.run { user in
+            // The service sends only 300 of the files.
+            let files = try (1...301).map { try user.file("\($0).txt", "text \($0)") }
+            try await user.server.arm(.appliedButDropped.on("POST"))
+            let create = try await user.gists.run(["create"] + files)
+            #expect(create.exitCode == 0, "\(create)")
+            let sync = try await user.gists("sync")
+            #expect(sync.exitCode == 0, "\(sync)")
+            #expect(try await user.server.allGists().changes(by: "POST").count == 1)
+        }
+    }
+
+    @Test func `gists sends a star although another gist cannot be checked`() async throws {
+        try await GistsUser.run { user in
+            var gists: [String] = []
+            for number in 1...5 { gists.append(try await user.server.createGist(description: "\(number)").id) }
+            _ = try await user.list()
+            for id in gists.dropLast() {
+                #expect(try await user.offline("edit", id, try user.file("a.txt", "new")).exitCode == 0)
+            }
+            #expect(try await user.offline("star", gists[4]).exitCode == 0)
+            try await user.server.setFaults(
+                Fault(path: "/gists/*", method: "GET", status: 404, headers: ["Content-Type": "text/plain"], body: "no")
+            )
+            // Each run ends after three requests without a response from the service, and the next one continues with the
+            // changes that failed longest ago.
+            let deadline = ContinuousClock.now + .seconds(60)
+            var starred: [String] = []
+            while starred.isEmpty, ContinuousClock.now < deadline {
+                #expect(try await user.gists("sync").exitCode == 69)
+                starred = try await user.server.allGists().starred(by: "alice").map(\.id)
+            }
+            #expect(starred == [gists[4]])
+            try await user.server.setFaults([])
+            #expect(try await user.gists("sync").exitCode == 0)
+        }
+    }
+
     @Test(arguments: [-172_800, 172_800])
     func `gists creates one gist after a lost response with a wrong clock`(ahead: Int) async throws {
         try await GistsUser.run { user in

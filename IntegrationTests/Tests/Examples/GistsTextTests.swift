@@ -90,10 +90,57 @@ struct GistsTextTests {
         }
     }
 
+    @Test func `gists shows a list in which the service has cut a text`() async throws {
+        try await GistsUser.run { user in
+            var fault = Fault(path: "/gists*", status: 200).on("GET")
+            fault.body = #"""
+                [{"id":"aa","description":"cut \ud83d","public":true,"files":{"a.txt":{"filename":"a.txt"}}},
+                {"id":"bb","description":"\ud83d\ude00","public":true,"files":{"b.txt":{"filename":"b.txt"}}}]
+                """#
+            try await user.server.arm(fault)
+            let list = try await user.gists("list")
+            #expect(list.output == "aa  a.txt  cut \u{FFFD}\nbb  b.txt  😀\n" && list.exitCode == 0, "\(list)")
+            let stored = try await user.list("mine", "--offline")
+            #expect(stored.gists.map(\.description) == ["cut \u{FFFD}", "😀"])
+        }
+    }
+
+    @Test func `Each end names the command that helps`() async throws {
+        try await GistsUser.run { user in
+            let gist = try await user.server.createGist()
+            let none = try await user.gists("list", "starred", "--offline")
+            #expect(none.exitCode == 69 && none.errors.contains("run `gists list starred`"), "\(none)")
+            let unknown = try await user.gists("show", "mistyped")
+            #expect(unknown.exitCode == 69 && unknown.errors.contains("`gists list` shows"), "\(unknown)")
+            _ = try await user.list()
+
+            var fault = Fault(path: "/gists*", status: 401).on("GET", times: nil)
+            fault.body = #"{"message":"Bad credentials","documentation_url":"https://docs.github.com/"}"#
+            try await user.server.arm(fault)
+            let refused = try await user.gists("list")
+            #expect(refused.exitCode == 0 && refused.output.contains(gist.id), "\(refused)")
+            #expect(refused.errors.contains("sign in again with `gists account login`"), "\(refused)")
+            try await user.server.clearFaults()
+
+            fault = Fault(path: "/gists*", status: 403).on("PATCH")
+            fault.headers = [
+                "X-GitHub-SSO": "required; url=https://github.com/orgs/octo/sso?authorization_request=canary"
+            ]
+            fault.body = #"{"message":"Resource protected","documentation_url":"https://docs.github.com/"}"#
+            try await user.server.arm(fault)
+            let edit = try await user.gists("edit", gist.id, try user.file("a.txt", "mine"))
+            #expect(edit.exitCode == 65 && edit.errors.contains("at https://github.com/orgs/octo/sso,"), "\(edit)")
+            #expect(edit.errors.contains("`gists account login --step-up`"), "\(edit)")
+            #expect(!edit.errors.contains("canary"), "\(edit)")
+            let status = try await user.offline("status", "--offline")
+            #expect(status.output.contains("`gists resolve "), "\(status)")
+        }
+    }
+
     @Test func `GISTS_API may have a path`() async throws {
         try await GistsUser.run { user in
             let ids = try await user.server.seedGists(40)
-            for address in ["/api/v3", "/api/v3/", ""] {
+            for address in ["/api/v3", "/api/v3/", "//api//v3", ""] {
                 let gists = user.gists.with("GISTS_API", user.server.issuer + address)
                 #expect(try await user.ids(with: gists).count == 40)
                 #expect(try await gists("show", ids[0]).exitCode == 0)
@@ -104,9 +151,12 @@ struct GistsTextTests {
             #expect(try await user.server.gists().count == 41)
             for address in [
                 "ghe.example.com/api/v3", "https://", "https://u:canary@h/", "https://h/?x", "https://h/../x",
+                "https://h/%2e%2e/x", "https://h/api/graphql", "http://ghe.example.com/api/v3", "ftp://h/",
+                "localhost:80",
             ] {
                 let outcome = try await user.gists.with("GISTS_API", address)("list")
                 #expect(outcome.exitCode == 64 && outcome.errors.contains("https://HOST/api/v3"), "\(outcome)")
+                #expect(outcome.errors.contains("GISTS_API"), "\(outcome)")
                 #expect(!outcome.errors.contains("canary"), "\(outcome)")
             }
         }

@@ -70,6 +70,8 @@ struct HomepwnerTests {
             let mistakes: [(arguments: [String], exitCode: Int32, text: String)] = [
                 (["add", "two\nlines"], 64, "in one line"),
                 (["photo", "export", bear, household.container.root], 74, "is not a file"),
+                (["photo", "export", bear, household.photos + "/1"], 64, "belongs to the items"),
+                (["export", "--xml", household.document], 64, "belongs to the items"),
                 (["remove", "nobody"], 64, "there is no item \"nobody\""),
             ]
             for mistake in mistakes {

@@ -67,13 +67,13 @@ struct SyncCommand<App: AccountApplication>: AccountSubcommand {
         }
         if let problem { Terminal.say(problem) }
         let decisions = unsent.filter(\.needsDecision)
-        for change in decisions { Terminal.say(.warning, StyledText(change.line)) }
+        for change in decisions { Terminal.say(.warning, StyledText(hint.naming(change.line))) }
         if !decisions.isEmpty {
             Terminal.say("  Decide with `\(hint.command("resolve")) CHANGE --mine` or `--theirs`.")
         }
         let waiting = unsent.filter { !$0.needsDecision }
         guard let first = waiting.first else { return }
-        let reason = problem == nil ? first.lastProblem.map { " (\($0))" } ?? "" : ""
+        let reason = problem == nil ? first.lastProblem.map { " (\(hint.naming($0)))" } ?? "" : ""
         Terminal.say(
             (waiting.count == 1 ? "1 change is not sent yet" : "\(waiting.count) changes are not sent yet")
                 + "\(reason): see `\(hint.command("pending"))`.")
@@ -100,7 +100,9 @@ struct PendingCommand<App: AccountApplication>: AccountSubcommand {
         guard !unsent.isEmpty else { return Terminal.say("There are no unsent changes.") }
         try Terminal.printTable(
             ["CHANGE", "KIND", "ITEM", "STATE", "REASON"],
-            unsent.map { [$0.shownID, $0.kind, $0.item, $0.state, $0.lastProblem ?? "-"] })
+            unsent.map {
+                [$0.shownID, $0.kind, $0.item, $0.state, $0.lastProblem.map { context.hint.naming($0) } ?? "-"]
+            })
     }
 }
 

@@ -232,12 +232,6 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-extension String {
-    package func padding(to count: Int) -> String {
-        self + String(repeating: " ", count: max(0, count - self.count))
-    }
-}
-
 extension AppContainer {
     func archivePath(of session: SessionName) -> String {
         directory(of: session) + "/" + ArchiveEntry.account.rawValue

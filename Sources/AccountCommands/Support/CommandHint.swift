@@ -24,6 +24,9 @@ package struct CommandHint: Sendable {
         self.options = options
     }
 
+    /// Returns a text of AccountKit with the name of the tool in its commands.
+    package func naming(_ text: String) -> String { text.replacing("`login ", with: "`\(command("login")) ") }
+
     package func command(_ words: String, _ others: String = "") -> String {
         "\(tool) \(words)\(options)" + (others.isEmpty ? "" : " " + others)
     }

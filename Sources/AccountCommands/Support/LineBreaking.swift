@@ -1,15 +1,17 @@
+import AccountSupport
+
 extension String {
-    /// Breaks the text between words into lines of at most `columns` characters. A command in backticks stays on one
+    /// Breaks the text between words into lines of at most `columns` columns. A command in backticks stays on one
     /// line, even if it is longer, so that the user can copy it.
     func lines(within columns: Int) -> [String] {
         // A backtick in a path or name makes it unclear where a command begins.
-        guard count > columns, count(where: { $0 == "`" }).isMultiple(of: 2) else { return [self] }
+        guard columnCount > columns, count(where: { $0 == "`" }).isMultiple(of: 2) else { return [self] }
         var lines: [String] = []
         var line = ""
         for word in words {
             if line.isEmpty {
                 line = word
-            } else if line.count + 1 + word.count <= columns {
+            } else if line.columnCount + 1 + word.columnCount <= columns {
                 line += " " + word
             } else {
                 lines.append(line)

@@ -93,7 +93,7 @@ package enum Terminal {
     /// Prints rows in columns below a heading.
     package static func printTable(_ heading: [String], _ rows: [[String]]) throws {
         let rows = [heading] + rows.map { $0.map(\.shown) }
-        let widths = heading.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let widths = heading.indices.map { column in rows.map { $0[column].columnCount }.max() ?? 0 }
         for (index, row) in rows.enumerated() {
             var line = ""
             for (cell, width) in zip(row, widths) { line += cell.padding(to: width + 2) }

@@ -271,7 +271,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         do {
             return try PropertyListDocument.decode(Value.self, from: bytes)
         } catch {
-            throw AccountError(.damaged, "\(source) cannot be used: \(error.reason)")
+            throw AccountError(
+                .damaged, "\(source) cannot be used: \(error.reason)",
+                hint: "correct the file, or convert it to an XML or binary property list")
         }
     }
 

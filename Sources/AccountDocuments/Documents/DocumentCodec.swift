@@ -65,7 +65,8 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         } catch {
             throw AccountError(
                 .damaged,
-                "\(path) is damaged: \(error.reason). It was not changed; restore a backup, or move it away")
+                "\(path) is damaged: \(error.reason). It was not changed; correct it, restore a backup, or move it away"
+            )
         }
     }
 }

@@ -29,7 +29,8 @@ import Foundation
 /// }
 /// ```
 ///
-/// Values keep their type, except a real number without a fraction, which is saved as an integer.
+/// Values keep their type, except a real number without a fraction, which is saved as an integer. Documents do not
+/// support UIDs, which only archives of objects contain.
 public struct OtherKeys: Sendable, Hashable {
     private var values: [String: PropertyListValue] = [:]
 
@@ -76,76 +77,38 @@ private struct AnyKey: CodingKey {
 }
 
 /// Any value of a property list.
-private enum PropertyListValue: Codable, Sendable, Hashable {
-    case string(String)
-    case integer(Int64)
-    case unsigned(UInt64)
-    case real(Double)
-    case boolean(Bool)
-    case date(Date)
-    case data(Data)
-    case array([PropertyListValue])
-    case dictionary([String: PropertyListValue])
+private struct PropertyListValue: Codable, Sendable, Hashable {
+    /// The types, the most frequent first. Integers come before real numbers, which a decoder reads from integers, too.
+    private static let types: [any (Codable & Sendable & Hashable).Type] = [
+        String.self, Int64.self, Bool.self, [Self].self, [String: Self].self, UInt64.self, Double.self, Date.self,
+        Data.self,
+    ]
 
-    /// The text that `PropertyListEncoder` writes for a missing value, and that a decoder does not read as text.
-    private static let null = "$null"
+    private let value: any (Codable & Sendable & Hashable)
 
     init(from decoder: any Decoder) throws {
-        if let container = try? decoder.container(keyedBy: AnyKey.self) {
-            var members: [String: PropertyListValue] = [:]
-            for key in container.allKeys {
-                members[key.stringValue] = try container.decode(PropertyListValue.self, forKey: key)
-            }
-            self = .dictionary(members)
-            return
-        }
-        if var container = try? decoder.unkeyedContainer() {
-            var elements: [PropertyListValue] = []
-            while !container.isAtEnd { elements.append(try container.decode(PropertyListValue.self)) }
-            self = .array(elements)
-            return
-        }
         let container = try decoder.singleValueContainer()
+        // The text that `PropertyListEncoder` writes for a missing value, and that a decoder does not read as text.
         if container.decodeNil() {
-            self = .string(Self.null)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? container.decode(Bool.self) {
-            self = .boolean(value)
-        } else if let value = try? container.decode(Int64.self) {
-            self = .integer(value)
-        } else if let value = try? container.decode(UInt64.self) {
-            self = .unsigned(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .real(value)
-        } else if let value = try? container.decode(Date.self) {
-            self = .date(value)
-        } else {
-            self = .data(try container.decode(Data.self))
+            value = "$null"
+            return
         }
+        for type in Self.types {
+            if let value = try? container.decode(type) {
+                self.value = value
+                return
+            }
+        }
+        throw DecodingError.typeMismatch(
+            Self.self, .init(codingPath: decoder.codingPath, debugDescription: "not a value of a property list"))
     }
 
     func encode(to encoder: any Encoder) throws {
-        if case .dictionary(let members) = self {
-            var container = encoder.container(keyedBy: AnyKey.self)
-            for (key, value) in members { try container.encode(value, forKey: AnyKey(stringValue: key)) }
-            return
-        }
-        if case .array(let elements) = self {
-            var container = encoder.unkeyedContainer()
-            for element in elements { try container.encode(element) }
-            return
-        }
         var container = encoder.singleValueContainer()
-        switch self {
-        case .string(let value): try container.encode(value)
-        case .integer(let value): try container.encode(value)
-        case .unsigned(let value): try container.encode(value)
-        case .real(let value): try container.encode(value)
-        case .boolean(let value): try container.encode(value)
-        case .date(let value): try container.encode(value)
-        case .data(let value): try container.encode(value)
-        case .array, .dictionary: break
-        }
+        try container.encode(value)
     }
+
+    static func == (one: Self, other: Self) -> Bool { AnyHashable(one.value) == AnyHashable(other.value) }
+
+    func hash(into hasher: inout Hasher) { value.hash(into: &hasher) }
 }

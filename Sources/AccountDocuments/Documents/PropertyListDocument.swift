@@ -57,10 +57,10 @@ enum PropertyListDocument {
             } catch {
                 throw Unreadable(reason: error.reason)
             }
-        } else if bytes.contains(UInt8(ascii: "<")) {
-            guard depth(ofXML: bytes) <= maximumDepth else { throw Unreadable(reason: "values are nested too deeply") }
         } else {
-            throw Unreadable(reason: "it is not a property list")
+            guard try depth(ofXML: bytes) <= maximumDepth else {
+                throw Unreadable(reason: "values are nested too deeply")
+            }
         }
     }
 
@@ -90,26 +90,43 @@ enum PropertyListDocument {
         }
     }
 
-    /// Returns the maximum depth of arrays and dictionaries, and ignores comments and CDATA sections.
-    private static func depth(ofXML bytes: [UInt8]) -> Int {
+    /// Returns the maximum depth of arrays and dictionaries.
+    ///
+    /// The limits of comments, instructions and tags are those of the decoder: if this method skipped more than the
+    /// decoder, it would not see arrays that exhaust the stack. Therefore, it rejects encodings other than UTF-8, and
+    /// declarations in the document type, which no property list has.
+    private static func depth(ofXML bytes: [UInt8]) throws(Unreadable) -> Int {
+        var rest = bytes[...].withoutByteOrderMark.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        let isUTF16 = rest.starts(with: [0xFF, 0xFE]) || rest.starts(with: [0xFE, 0xFF])
+        guard isUTF16 || rest.first == UInt8(ascii: "<") else { throw Unreadable(reason: "it is not a property list") }
+        guard !isUTF16, !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+            throw Unreadable(reason: "it is not UTF-8: save it with this encoding")
+        }
         var (depth, deepest) = (0, 0)
-        var rest = bytes[...]
-        func skip(past end: String) {
+        func skip(_ start: String, past end: String) {
+            rest = rest.dropFirst(start.utf8.count)
             while !rest.isEmpty, !rest.starts(with: end.utf8) { rest = rest.dropFirst() }
         }
         while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
             rest = rest[start...]
             if rest.starts(with: "<!--".utf8) {
-                skip(past: "-->")
+                skip("<!--", past: "-->")
             } else if rest.starts(with: "<![CDATA[".utf8) {
-                skip(past: "]]>")
-            } else if rest.starts(with: "<array".utf8) || rest.starts(with: "<dict".utf8) {
-                depth += 1
-                deepest = max(deepest, depth)
-            } else if rest.starts(with: "</array".utf8) || rest.starts(with: "</dict".utf8) {
-                depth -= 1
+                skip("<![CDATA[", past: "]]>")
+            } else if rest.starts(with: "<?".utf8) {
+                skip("<?", past: "?>")
+            } else {
+                let tag = rest.prefix { $0 != UInt8(ascii: ">") }
+                if tag.starts(with: "<!".utf8), tag.contains(UInt8(ascii: "[")) {
+                    throw Unreadable(reason: "it has declarations of its own document type")
+                } else if tag.starts(with: "<array".utf8) || tag.starts(with: "<dict".utf8) {
+                    deepest = max(deepest, depth + 1)
+                    if tag.last != UInt8(ascii: "/") { depth += 1 }
+                } else if tag.starts(with: "</array".utf8) || tag.starts(with: "</dict".utf8) {
+                    depth -= 1
+                }
+                rest = rest[tag.endIndex...]
             }
-            rest = rest.dropFirst()
         }
         return deepest
     }
@@ -123,6 +140,8 @@ extension DecodingError {
             case .keyNotFound(let key, let context): (context, "\"\(key.stringValue)\" is missing")
             case .typeMismatch(_, let context): (context, "a value has the wrong type")
             case .valueNotFound(_, let context): (context, "a value is missing")
+            case .dataCorrupted(let context) where context.codingPath.isEmpty:
+                (context, "it is not a valid property list")
             case .dataCorrupted(let context): (context, "it does not have the form that this program saves")
             @unknown default:
                 (Context(codingPath: [], debugDescription: ""), "it does not have the form that this program saves")

@@ -17,14 +17,17 @@ package enum ServiceExplanation {
     /// | `message` or `errors`: an object with an array of strings for each field | GitLab, Rails |
     /// | `error_description`, `error` | RFC 6749, section 5.2 |
     /// | `detail`, `title`, `errors`: an array of objects with `detail` and `pointer` | RFC 9457, section 3 |
+    /// | `invalid-params`: an array of objects with `name` and `reason` | RFC 7807, section 3 |
     /// | `error`: an object with `message` | Google |
     package static func words(in object: JSONObject, _ text: ServerText) -> String? {
         let nested: JSONObject = if case .object(let members)? = object["error"] { members } else { [:] }
         let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
         let message = (named + [nested["message"]]).lazy.compactMap { text.shown($0?.string) }.first
-        var details = [object["errors"], object["message"], object["detail"], nested["errors"]]
-            .flatMap { self.details(in: $0) }
-            .compactMap { text.shown($0) }.filter { $0 != message }
+        var details = [
+            object["errors"], object["message"], object["detail"], object["invalid-params"], nested["errors"],
+        ]
+        .flatMap { self.details(in: $0) }
+        .compactMap { text.shown($0) }.filter { $0 != message }
         if details.count > maximumDetails { details[maximumDetails...] = ["…"] }
         guard !details.isEmpty else { return message }
         let joined = details.joined(separator: "; ")
@@ -39,7 +42,7 @@ package enum ServiceExplanation {
                 let problems: [String] =
                     switch value {
                     case .string(let problem): [problem]
-                    case .array(let elements): elements.compactMap(\.string)
+                    case .array(let elements): elements.compactMap { detail(in: $0) }
                     default: []
                     }
                 return problems.isEmpty ? nil : "\(field): \(problems.joined(separator: ", "))"
@@ -50,10 +53,10 @@ package enum ServiceExplanation {
 
     private static func detail(in value: JSONValue) -> String? {
         guard case .object(let members) = value else { return value.string }
-        let problem = ["message", "detail", "msg", "title", "code"].lazy.compactMap { members[$0]?.string }
+        let problem = ["message", "detail", "msg", "reason", "title", "code"].lazy.compactMap { members[$0]?.string }
             .first { !$0.isEmpty }
         guard let problem else { return nil }
-        let field = ["field", "pointer"].lazy.compactMap { members[$0]?.string }.first { !$0.isEmpty }
+        let field = ["field", "pointer", "name"].lazy.compactMap { members[$0]?.string }.first { !$0.isEmpty }
         return field.map { "\($0): \(problem)" } ?? problem
     }
 }

@@ -63,9 +63,9 @@ package enum ResponseOutcome: Equatable, Sendable {
                 self = .pause(words, Self.usualPause)
                 return
             }
-        // The service has not begun to process the request.
+        // The service has not begun to process the request. A gateway may have forwarded it.
         case 408, 425:
-            self = .later(words, wait: retryAfter)
+            self = answer == .foreign ? .unknown(words, wait: retryAfter) : .later(words, wait: retryAfter)
             return
         // The network has not forwarded the request (RFC 6585, section 6).
         case 511:
@@ -102,7 +102,8 @@ package enum ResponseOutcome: Equatable, Sendable {
     private static func limit(
         _ retryAfter: Duration?, _ words: String, at date: Date, _ fields: (String) -> [String]
     ) -> ResponseOutcome? {
-        if let retryAfter { return .pause(words, retryAfter) }
+        // If the time is over, the limit still applies to the next request.
+        if let retryAfter { return .pause(words, max(retryAfter, .seconds(1))) }
         if fields("x-ratelimit-remaining").first == "0" {
             let reset = fields("x-ratelimit-reset").first.flatMap { Double(decimal: $0) }.map { reset in
                 // Most services send a date in seconds since 1970, and some send the seconds to wait.
@@ -110,7 +111,12 @@ package enum ResponseOutcome: Equatable, Sendable {
             }
             return .pause(words, reset.map { .seconds(min(max($0, 1), RetryAfter.limit)) } ?? usualPause)
         }
-        return words.lowercased().contains("rate limit") ? .pause(words, usualPause) : nil
+        // An unreadable time still requests a pause. Older versions of GitHub Enterprise Server call a secondary limit
+        // "abuse detection".
+        let isLimit =
+            !fields("retry-after").isEmpty
+            || ["rate limit", "abuse detection"].contains { words.lowercased().contains($0) }
+        return isLimit ? .pause(words, usualPause) : nil
     }
 
     /// Returns the service's explanation in one line that is safe for a terminal.
@@ -126,7 +132,7 @@ extension AccountError {
         switch outcome {
         case .signIn(let words):
             self.init(
-                .requestFailed, "the service did not accept this session (\(words)); if that lasts, sign in again")
+                .requestFailed, "the service did not accept this session (\(words))", hint: Self.signInIfRefusedAgain)
         case .later(let words, _), .unknown(let words, _):
             self.init(.serviceUnavailable, "the service cannot do this now (\(words))")
         case .pause(let words, let wait):

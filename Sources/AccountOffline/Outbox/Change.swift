@@ -97,6 +97,9 @@ public struct PendingChange: Sendable, Hashable, Identifiable {
     /// The earliest date of the next attempt, or `nil` if the next attempt may begin immediately.
     public var notBefore: Date?
 
+    /// Whether the state is ``ChangeState/conflict`` because the item no longer exists at the service.
+    public internal(set) var isItemGone = false
+
     /// The ID of the change.
     public var id: UUID { change.id }
 }

@@ -64,6 +64,7 @@ final class OutboxDatabase: Sendable {
         var attempts: Int
         var notBefore: Date?
         var lastProblem: String?
+        var isItemGone: Bool
         var madeID: String?
         var madeJSON: Data?
     }
@@ -111,7 +112,8 @@ final class OutboxDatabase: Sendable {
     func claimedIDs() async throws -> Set<String> {
         try await database.read { database in
             var content = try self.content(database)
-            if let claimed = content.claimed { return claimed }
+            let made = content.entries.compactMap { $0.made?.id }
+            if let claimed = content.claimed { return claimed.union(made) }
             let claimed = Set(
                 try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias").map { row in
                     try self.text(
@@ -119,7 +121,7 @@ final class OutboxDatabase: Sendable {
                 })
             content.claimed = claimed
             self.note(content)
-            return claimed
+            return claimed.union(made)
         }
     }
 
@@ -230,7 +232,7 @@ final class OutboxDatabase: Sendable {
                 try self.delete([before.number], &content, database)
                 guard case .one(let kind, let body) = joined else { return nil }
                 // Try to combine the result with the previous change too.
-                change = before.change.with(kind, body)
+                change = before.change.with(kind, body, base: change.base)
             }
             try database.execute(sql: "INSERT INTO change(sealed) VALUES (x'')")
             let pending = PendingChange(change: change, state: .queued, attempts: 0, lastProblem: nil, notBefore: nil)
@@ -259,7 +261,8 @@ final class OutboxDatabase: Sendable {
         let record = try JSONEncoder().encode(
             Record(
                 change: pending.change, state: pending.state, attempts: pending.attempts, notBefore: pending.notBefore,
-                lastProblem: pending.lastProblem, madeID: made?.id, madeJSON: made?.json))
+                lastProblem: pending.lastProblem, isItemGone: pending.isItemGone, madeID: made?.id,
+                madeJSON: made?.json))
         let sealed = Data(seal.seal(record, type: "change", id: Self.id(number)))
         try database.execute(sql: "UPDATE change SET sealed = ? WHERE n = ?", arguments: [sealed, number])
         return Entry(
@@ -321,14 +324,17 @@ extension OutboxDatabase.Entry {
             number: number,
             pending: PendingChange(
                 change: record.change, state: record.state, attempts: record.attempts,
-                lastProblem: record.lastProblem, notBefore: record.notBefore),
+                lastProblem: record.lastProblem, notBefore: record.notBefore, isItemGone: record.isItemGone),
             made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) }, fingerprint: fingerprint)
     }
 }
 
 extension Change {
-    fileprivate func with(_ kind: ChangeKind, _ body: Data) -> Change {
+    /// - Parameter base: The version of the item when the later change was made.
+    fileprivate func with(_ kind: ChangeKind, _ body: Data, base later: String?) -> Change {
         var change = self
+        // A change of another kind may not depend on the version, unlike the combined change.
+        if kind != change.kind { change.base = change.base ?? later }
         change.kind = kind
         change.body = body
         return change
@@ -341,7 +347,8 @@ extension PendingChange {
         change.object = object
         change.base = version ?? change.base
         return PendingChange(
-            change: change, state: state, attempts: attempts, lastProblem: lastProblem, notBefore: notBefore)
+            change: change, state: state, attempts: attempts, lastProblem: lastProblem, notBefore: notBefore,
+            isItemGone: isItemGone)
     }
 }
 #endif

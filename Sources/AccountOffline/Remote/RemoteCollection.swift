@@ -100,9 +100,16 @@ public protocol RemoteCollection: Sendable {
 
     /// Whether the service creates only one item if the app sends a change several times. This is the case if the
     /// request contains an `Idempotency-Key`, or an ID for the item that the adapter derives from ``Change/id``.
-    /// Otherwise, ``standing(of:wasSent:claimed:fetching:)`` must look for the item of an earlier attempt. It must also
-    /// do that if the service responds to the second request with an error such as 409.
+    /// Otherwise, implement ``chosenID(for:)``, or look for the item of an earlier attempt in
+    /// ``standing(of:wasSent:claimed:fetching:)``. Also do that if the service responds to the second request with an error
+    /// such as 409.
     var isCreateIdempotent: Bool { get }
+
+    /// Returns the ID that the request of a create gives to the new item, or `nil` if the service assigns the ID.
+    ///
+    /// The ID must be derived from ``Change/id``, so that no other item has it. If the response to a create was lost, or if
+    /// the service responds to a repeated create with an error such as 409, AccountKit then requests the item by this ID.
+    func chosenID(for change: Change) -> String?
 
     /// Determines whether to send a change. This method checks whether another client has changed the item. If the
     /// response to an earlier attempt was lost, it also checks whether the service has applied that attempt.
@@ -148,6 +155,9 @@ extension RemoteCollection {
     /// The default is `false`: the service assigns IDs and supports no idempotency keys.
     public var isCreateIdempotent: Bool { false }
 
+    /// Returns `nil`: by default, the service assigns IDs.
+    public func chosenID(for change: Change) -> String? { nil }
+
     /// The default is ``RemoteAnswer/init(json:_:to:)``, for a service that sends JSON.
     public func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
         RemoteAnswer(json: head, body, to: change)
@@ -175,15 +185,19 @@ extension RemoteCollection {
     /// Determines whether to send a change. By default, this method sends a request only if the change is an update and
     /// the response to an earlier attempt was lost.
     ///
-    /// If the update would not change the item at the service, it counts as applied. If the change creates an item,
-    /// AccountKit sends the change again if ``isCreateIdempotent`` is `true`. Otherwise, the result is unknown.
+    /// If the update would not change the item at the service, it counts as applied. If the change creates an item whose ID
+    /// the client chooses, this method requests the item by ``chosenID(for:)``. Otherwise, AccountKit sends the change
+    /// again if ``isCreateIdempotent`` is `true`, or the result is unknown.
     /// AccountKit sends all other changes again, so an app's own kinds of changes must be harmless if the service
     /// applies them twice. The service detects changes by other clients with the request's `If-Match` header.
     public func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
         guard wasSent else { return .pending }
-        if change.kind == .create { return isCreateIdempotent ? .pending : .unknown }
+        if change.kind == .create {
+            guard let id = chosenID(for: change) else { return isCreateIdempotent ? .pending : .unknown }
+            return try await item(id, fetching: fetch).map { .done($0) } ?? .pending
+        }
         guard change.kind == .update else { return .pending }
         // If the item was deleted, the service will reject the change.
         guard let found = try await item(change.object, fetching: fetch) else { return .pending }
@@ -233,10 +247,18 @@ public struct RemoteItem: Sendable, Hashable {
     /// The JSON from the service.
     public var json: Data
 
-    /// Creates an item.
+    /// Creates an item. If the JSON contains half of a surrogate pair, as in a text that the service has cut, the item
+    /// contains U+FFFD instead, so that it can be decoded.
     public init(id: String, json: Data) {
         self.id = id
-        self.json = json
+        let cuts = json.withUnsafeBytes { JSONText.loneSurrogates(in: $0) }
+        guard !cuts.isEmpty else {
+            self.json = json
+            return
+        }
+        var text = [UInt8](json)
+        for cut in cuts { text.replaceSubrange(cut..<cut + 6, with: #"\ufffd"#.utf8) }
+        self.json = Data(text)
     }
 
     /// Creates an item from a decoded value, for pages with several items or for a service that wraps items. Equal
@@ -274,8 +296,11 @@ public enum ChangeStanding: Sendable, Hashable {
     /// The service applied the change in an attempt whose response was lost. The value is the item at the service, if
     /// there is one.
     case done(RemoteItem?)
-    /// Another client has changed or removed the item. The user must decide what happens to the change.
+    /// Another client has changed the item. The user must decide what happens to the change.
     case conflict(String)
+    /// The item no longer exists at the service. The user must decide what happens to the change, whose state becomes
+    /// ``ChangeState/conflict``; see ``PendingChange/isItemGone``.
+    case gone(String)
     /// It is not possible to determine whether the service has applied the change. The user must decide what happens to
     /// the change.
     case unknown

@@ -124,8 +124,6 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     /// single failure may concern only its change, for example if the service resets the connection of a large upload.
     private static var maximumSilence: Int { 3 }
 
-    private static var longestBackOff: Double { 3600 }
-
     init(_ collection: OfflineCollection<Remote>, ignoringBackOff: Bool) {
         self.collection = collection
         self.ignoringBackOff = ignoringBackOff
@@ -152,11 +150,12 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         return report
     }
 
-    /// Returns the next change that may be tried now. Only the first change of each item is considered. A change whose
-    /// last response was lost comes after the others, so that a change that always fails does not hold them back.
+    /// Returns the next change that may be tried now. Only the first change of each item is considered. A change that has
+    /// failed comes after the others, and after changes that failed less often or longer ago, so that changes that always
+    /// fail hold no other changes back.
     private func nextEntry() async throws -> OutboxDatabase.Entry? {
         var held: Set<String> = []
-        var lost: OutboxDatabase.Entry?
+        var failed: [OutboxDatabase.Entry] = []
         for entry in try await collection.outbox.pending() {
             guard held.insert(entry.change.object).inserted, !entry.pending.state.needsDecision,
                 tries[entry.change.id, default: 0] < Self.maximumTries
@@ -164,15 +163,23 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             // Ignore the pause only once for the user's request. After another failure, the usual pause applies.
             if !ignoringBackOff || tries[entry.change.id] != nil, let notBefore = entry.pending.notBefore,
                 notBefore > now,
-                // A date further ahead means that the clock was set back, or that the whole collection pauses.
-                notBefore.timeIntervalSince(now) <= Self.longestBackOff * 1.25
+                // A date further ahead means that the clock was set back.
+                notBefore.timeIntervalSince(now) <= Self.backOff(after: entry.pending.attempts) * 1.25
             {
                 continue
             }
-            guard entry.pending.state == .unknown else { return entry }
-            lost = lost ?? entry
+            guard entry.pending.state == .unknown || entry.pending.lastProblem != nil else { return entry }
+            failed.append(entry)
         }
-        return lost
+        return failed.min {
+            ($0.pending.attempts, $0.pending.notBefore ?? .distantPast)
+                < ($1.pending.attempts, $1.pending.notBefore ?? .distantPast)
+        }
+    }
+
+    /// The pause after a failure in seconds, without the random factor.
+    private static func backOff(after attempts: Int) -> Double {
+        BackOff(first: 2, longest: 3600).pause(after: attempts)
     }
 
     /// Sends a request to check the state of an item, and notes the time of the service.
@@ -210,6 +217,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         case .pending: try await send(entry)
         case .done(let item): try await finish(entry, item)
         case .conflict(let why): try await park(entry, .conflict, why)
+        case .gone(let why): try await park(entry, .conflict, why, isItemGone: true)
         case .unknown:
             try await park(
                 entry, .conflict, "the response was lost, so it is unknown whether the service carried out this change")
@@ -240,6 +248,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         var outcome: ResponseOutcome
         var item: RemoteItem?
         var failure: (any Error)?
+        var isItemGone = false
         do {
             let (head, response) = try await collection.transport(request.head, request.body)
             let answer = collection.remote.answer(head, response, to: change.kind)
@@ -254,6 +263,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             {
                 outcome = .refused(
                     "\(head.status.code), although the item exists: this account may lack the permission")
+            } else {
+                isItemGone = answer == .gone
+            }
+            // The item may be that of an earlier attempt, or of this one, if a proxy has repeated the request.
+            if change.kind == .create, case .conflict = outcome,
+                case .done(let found?) = try await collection.remote.standing(
+                    of: change, wasSent: true, claimed: try await collection.outbox.claimedIDs(), fetching: fetch)
+            {
+                (outcome, item) = (.done, found)
             }
         } catch {
             outcome = ResponseOutcome(error, from: collection.remote, at: now)
@@ -271,7 +289,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 }
             try await note(
                 outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: .queued,
-                ifUnknown: .unknown)
+                ifUnknown: .unknown, isItemGone: isItemGone)
         }
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
     }
@@ -280,35 +298,35 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     /// unknown.
     private mutating func note(
         _ outcome: ResponseOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
-        ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState
+        ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState, isItemGone: Bool = false
     ) async throws {
-        func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
-            // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
-            // the same time.
-            let backOff =
-                BackOff(first: 2, longest: Self.longestBackOff).pause(after: entry.pending.attempts)
-                * .random(in: 0.75...1.25)
-            let pause = wait.map { Double($0.components.seconds) } ?? backOff
+        func postpone(_ state: ChangeState, _ why: String, for pause: Double?) async throws {
             _ = try await collection.outbox.replace(
                 entry,
                 with: PendingChange(
                     change: change ?? entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
-                    notBefore: now.addingTimeInterval(pause)))
+                    notBefore: pause.map { now.addingTimeInterval($0) }))
+        }
+        func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
+            if let wait, wait > .zero {
+                // The service requests the pause for all changes.
+                try await postpone(state, why, for: nil)
+                return try await collection.outbox.pause(
+                    until: now.addingTimeInterval(Double(wait.components.seconds)), at: now, because: why)
+            }
+            // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
+            // the same time.
+            let pause = Self.backOff(after: entry.pending.attempts) * .random(in: 0.75...1.25)
+            try await postpone(state, why, for: pause)
         }
         switch outcome {
         case .done: break
-        case .later(let why, let wait):
-            try await postpone(state, why, wait)
-            try await leaveAlone(for: wait, because: why)
-        case .unknown(let why, let wait):
-            try await postpone(unknownState, why, wait)
-            try await leaveAlone(for: wait, because: why)
-        case .pause(let why, let wait):
-            try await postpone(state, why, wait)
-            try await leaveAlone(for: wait, because: why)
+        case .later(let why, let wait): try await postpone(state, why, wait)
+        case .unknown(let why, let wait): try await postpone(unknownState, why, wait)
+        case .pause(let why, let wait): try await postpone(state, why, wait)
         case .signIn(let why):
             // Keep the state `unknown`, because the service may have applied an earlier attempt.
-            try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
+            try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, for: nil)
             let known = error as? AccountError
             report.problem = AccountError(
                 .notSignedIn, known == nil ? "the service does not accept this session (\(why))" : why,
@@ -317,7 +335,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         // The service refuses only the check, and may have applied an earlier attempt.
         case .conflict(let why) where state == .unknown, .refused(let why) where state == .unknown:
             try await postpone(.unknown, why, nil)
-        case .conflict(let why): try await park(entry, .conflict, why)
+        case .conflict(let why): try await park(entry, .conflict, why, isItemGone: isItemGone)
         case .refused(let why): try await park(entry, .refused, why)
         }
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
@@ -350,17 +368,14 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         isOver = true
     }
 
-    private func leaveAlone(for wait: Duration?, because why: String) async throws {
-        guard let wait, wait > .zero else { return }
-        try await collection.outbox.pause(
-            until: now.addingTimeInterval(Double(wait.components.seconds)), at: now, because: why)
-    }
-
-    private func park(_ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String) async throws {
+    private func park(
+        _ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String, isItemGone: Bool = false
+    ) async throws {
         _ = try await collection.outbox.replace(
             entry,
             with: PendingChange(
-                change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil))
+                change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil,
+                isItemGone: isItemGone))
     }
 
     /// Stores the effect of a change in the lists, and then removes the change.
@@ -390,7 +405,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         try await collection.checkIsCurrent()
         let id = item?.id ?? change.object
         if change.kind == .delete { try await collection.lists.removeItem(change.object) }
-        if let item { try await collection.lists.storeDetail(item, at: now) }
+        if let item { try await collection.lists.storeDetail(try await whole(item), at: now) }
         let names = try await collection.lists.all().map(\.record.name)
         var stored = item
         if stored == nil, change.kind != .delete {
@@ -406,6 +421,18 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
         let hidden = names.filter { collection.remote.effect(of: change, on: $0) == .hidden }
         try await collection.lists.remove(id, from: hidden)
+    }
+
+    /// Returns an item with all its data, or the item in the response if the rest is not available now.
+    private func whole(_ item: RemoteItem) async throws -> RemoteItem {
+        var whole = item
+        do {
+            whole = try await collection.remote.completing(item, fetching: fetch)
+        } catch {
+            // The service has applied the change. The app requests the rest when it refreshes the item.
+        }
+        try await collection.checkIsCurrent()
+        return whole
     }
 
     private func changed(_ item: RemoteItem?, _ change: Change) throws -> RemoteItem? {

@@ -572,8 +572,9 @@ extension DecodingError {
 
 extension AccountError {
     init(status head: HTTPTypes.HTTPResponse, _ body: Data, _ answer: RemoteAnswer) {
+        // As for a creation, a missing item has not necessarily existed: the user may have mistyped its ID.
         self.init(
-            ResponseOutcome(of: .update, head, body, answer: answer, at: Date()), status: head.status.code)
+            ResponseOutcome(of: .create, head, body, answer: answer, at: Date()), status: head.status.code)
     }
 }
 #endif

@@ -4,6 +4,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 extension Error {
     /// The reason for the user. `nil` if the error's description is only for developers, such as that of Foundation, or that
     /// which Swift makes from the names of a type and its cases.
@@ -47,6 +53,19 @@ extension CocoaError {
         case .fileWriteVolumeReadOnly: "the disk is read-only"
         case .fileReadTooLarge: "the file is too large"
         case .propertyListReadCorrupt: "it is not in the expected format"
+        default: (userInfo["NSUnderlyingError"] as? POSIXError)?.words
+        }
+    }
+}
+
+extension POSIXError {
+    fileprivate var words: String? {
+        switch code {
+        case .EISDIR: "it is a folder"
+        case .ENOTDIR: "a part of its path is not a folder"
+        case .ENAMETOOLONG: "its name is too long"
+        case .ELOOP: "its links lead in a circle"
+        case .EIO: "the disk failed"
         default: nil
         }
     }

@@ -48,12 +48,23 @@ struct PropertyListDocumentTests {
 
     @Test func `Rejects a property list whose nesting would exhaust the stack`() throws {
         let count = 20_000
-        for comment in ["", "<!-- </array> -->", "<![CDATA[</array>]]>"] {
+        // What may hide a tag from the check, but not from the decoder: before the arrays, and in each of them.
+        let hidings = [
+            ("", ""), ("", "<!-- </array> -->"), ("", "<![CDATA[</array>]]>"), ("", "<!--></array>-->"),
+            ("", "<?x </array> ?>"), ("", "<?></array> ?>"), ("<?x <!-- ?>", ""), ("<!DOCTYPE plist \"<!--\">", ""),
+            ("<!DOCTYPE plist [<!-- ]>", ""), ("<!DOCTYPE plist [<!ENTITY a \"<!--\">]>", ""),
+            ("", "<a b=\"</array>\">"),
+        ]
+        for (beginning, comment) in hidings {
             let deep =
-                "<plist>" + String(repeating: "<array>" + comment, count: count)
+                beginning + "<plist>" + String(repeating: "<array>" + comment, count: count)
                 + String(repeating: "</array>", count: count) + "</plist>"
-            #expect(throws: PropertyListDocument.Unreadable.self) {
-                try PropertyListDocument.decode([String].self, from: Array(deep.utf8))
+            let encodings =
+                [Array(deep.utf8)] + [.utf16, .utf16LittleEndian, .utf32].map { [UInt8](deep.data(using: $0)!) }
+            for bytes in encodings {
+                #expect(throws: PropertyListDocument.Unreadable.self, "\(beginning)\(comment)") {
+                    try PropertyListDocument.decode([String].self, from: bytes)
+                }
             }
         }
         // An array that contains itself.
@@ -63,5 +74,46 @@ struct PropertyListDocumentTests {
         #expect(throws: PropertyListDocument.Unreadable.self) {
             try PropertyListDocument.decode([String].self, from: loop)
         }
+    }
+
+    @Test(arguments: [
+        "<dict/>", "<array/>", "<dict></dict>", "<array />", "<dict ><key>a</key><array/></dict>",
+        "<!-- <array> --><array/>", "<?x <array> ?><dict/>", "<string><![CDATA[<array>]]></string>",
+        "<string>&lt;array></string>",
+    ])
+    func `Decodes a list with any number of empty collections`(element: String) throws {
+        let list = "<plist version=\"1.0\"><array>" + String(repeating: element, count: 1000) + "</array></plist>"
+        #expect(try PropertyListDocument.decode([Anything].self, from: Array(list.utf8)).count == 1000)
+    }
+
+    private struct Anything: Decodable {
+        init(from decoder: any Decoder) {}
+    }
+
+    @Test(arguments: [
+        ("", "it is not a property list"), (#"[{"name": "<"}]"#, "it is not a property list"),
+        ("name,serial\na,b\n", "it is not a property list"), ("( a, <00> )", "it is not a property list"),
+        ("<html>canary</html>", "it is not a valid property list"),
+        ("<plist><array><strng>canary</strng></array></plist>", "it is not a valid property list"),
+        ("<plist><array><integer>canary</integer></array></plist>", "at 1: a value has the wrong type"),
+        ("<plist><dict/></plist>", "a value has the wrong type"),
+    ])
+    func `Says what is wrong with a property list, without its content`(text: String, reason: String) {
+        let error = #expect(throws: PropertyListDocument.Unreadable.self) {
+            try PropertyListDocument.decode([String].self, from: Array(text.utf8))
+        }
+        #expect(error?.reason == reason)
+    }
+
+    @Test func `Names the encoding of a property list that is not UTF-8`() {
+        let list = "<plist><array><string>é</string></array></plist>"
+        for encoding in [String.Encoding.utf16, .utf16LittleEndian, .isoLatin1] {
+            let error = #expect(throws: PropertyListDocument.Unreadable.self) {
+                try PropertyListDocument.decode([String].self, from: [UInt8](list.data(using: encoding)!))
+            }
+            #expect(error?.reason == "it is not UTF-8: save it with this encoding")
+        }
+        #expect(
+            (try? PropertyListDocument.decode([String].self, from: [0xEF, 0xBB, 0xBF] + Array(list.utf8))) == ["é"])
     }
 }

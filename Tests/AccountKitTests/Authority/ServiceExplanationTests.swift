@@ -35,6 +35,14 @@ struct ServiceExplanationTests {
             ##"{"title":"Invalid","detail":"two problems","errors":[{"detail":"must be positive","pointer":"#/age"}]}"##,
             "two problems (#/age: must be positive)"
         ),
+        (
+            #"{"title":"Invalid","invalid-params":[{"name":"age","reason":"must be positive"}]}"#,
+            "Invalid (age: must be positive)"
+        ),
+        (
+            #"{"title":"Invalid","errors":{"age":[{"message":"must be positive"},7]}}"#,
+            "Invalid (age: must be positive)"
+        ),
         (#"{"error":{"code":403,"message":"denied","errors":[{"message":"quota"}]}}"#, "denied (quota)"),
         (#"{"detail":[{"loc":["body","a"],"msg":"field required"}]}"#, "field required"),
         // Text that would control a terminal.

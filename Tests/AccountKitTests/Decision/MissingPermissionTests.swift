@@ -35,6 +35,24 @@ struct MissingPermissionTests {
     }
 
     @Test(arguments: [
+        (
+            "required; url=https://github.com/orgs/octo/sso?authorization_request=canary",
+            " at https://github.com/orgs/octo/sso,"
+        ),
+        ("required", "sign in there, and"), ("required; url=http://octo.example/", "sign in there, and"),
+        ("required; url=https://octo.example/\u{1B}[2J", "sign in there, and"),
+        ("partial-results; organizations=21955855,20582480", nil), ("", nil),
+    ])
+    func `Says where to sign in for an organization`(field: String, words: String?) {
+        for status in [403, 404] {
+            let text = permission(status, ["x-github-sso": field])
+            #expect(words.map { text?.contains($0) == true } ?? (text == nil), "\(text ?? "nil")")
+            #expect(text?.contains("canary") != true && text?.contains("`login --step-up`") ?? true)
+        }
+        #expect(permission(200, ["x-github-sso": field]) == nil)
+    }
+
+    @Test(arguments: [
         ResponseOutcome.Answer.missing, .refused,
     ])
     func `Refuses a change for a missing scope instead of dropping the item`(answer: ResponseOutcome.Answer) {

@@ -22,6 +22,8 @@ actor NoteService {
         case refused
         /// The request takes effect, but its response is lost.
         case lost
+        /// The request takes effect, but the response has this status.
+        case applied(Int)
         /// A response in the form of the service, unless the body has another form.
         case status(Int, [String: String] = [:], body: String = "{}")
         /// A captive portal's page, with status 200.
@@ -104,6 +106,9 @@ actor NoteService {
         case .lost:
             _ = try respond(request, body)
             throw Self.error(.reset)
+        case .applied(let code):
+            _ = try respond(request, body)
+            return try response(code, nil)
         case .status(let code, let fields, let body):
             var head = HTTPResponse(status: .init(code: code), headerFields: [.contentType: "application/json"])
             for (name, value) in fields { head.headerFields[.init(name)!] = value }

@@ -119,7 +119,7 @@ struct Notes: RemoteCollection {
             return .pending
         }
         guard let item = try await item(change.object, fetching: fetch) else {
-            return change.kind == .delete ? .done(nil) : .conflict("another client has removed it")
+            return change.kind == .delete ? .done(nil) : .gone("another client has removed it")
         }
         let note = try note(item.json)
         switch change.kind {
