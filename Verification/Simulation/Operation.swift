@@ -190,7 +190,7 @@ final class Operation: @unchecked Sendable {
         let refused = Outcome.failed(AccountError(.requestFailed, "simulated"))
         let account = try await store.usableAccount(minimumValidity: nil, timeout: nil, with: authority)
         guard let failure = await authority.callAPI(account) else { return .accessToken(account.token) }
-        let context = SessionDecision.Context(holdsRefreshToken: account.isRenewable)
+        let context = SessionDecision.Context(holdsRefreshToken: account.credentials.isRenewable)
         switch SessionDecision.afterCall(failure, context) {
         case .keep: return refused
         case .askService: return .state(await store.checkSession(with: authority, timeout: nil))
