@@ -33,7 +33,10 @@ public enum RemoteAnswer: Sendable, Hashable {
     /// | any other status from 400 to 499 with a JSON object or array | ``refused`` |
     /// | any other response | ``foreign`` |
     ///
-    /// - Parameter change: The kind of the change, or `nil` for a request for an item.
+    /// - Parameters:
+    ///   - head: The status and the header fields of the response.
+    ///   - body: The body of the response.
+    ///   - change: The kind of the change, or `nil` for a request for an item.
     public init(json head: HTTPResponse, _ body: Data, to change: ChangeKind?) {
         let status = head.status.code
         switch status {
