@@ -21,8 +21,12 @@ extension OAuthClient {
 }
 
 extension OAuthAuthority {
-    /// Whether only an API names the issuer, and not the app, the user or the entry of a known service.
-    var isNamedByAPIOnly: Bool { api.map { !$0.isIssuerGiven } ?? false && service == nil }
+    /// Whether only an API names the issuer, and not the app, the user or the entry of a known service. If the URL of the API
+    /// is the issuer, the app or the user named it with the URL.
+    var isNamedByAPIOnly: Bool {
+        guard let api, !api.isIssuerGiven, service == nil else { return false }
+        return api.url != (try? ServiceURL(issuer))
+    }
 }
 
 extension APIAuthority {
@@ -42,13 +46,11 @@ extension APIAuthority {
     ) throws(AccountError) {
         guard let supplied, authority.isNamedByAPIOnly else { return }
         let issuer = authority.issuer
-        let origin = issuer == Self.withoutSlash(url) ? "\(url) may name itself" : "only \(url) names \(issuer)"
         throw AccountError(
-            .misconfigured, "\(supplied.rawValue) is sent only to a service that you name, and \(origin)",
+            .misconfigured,
+            "\(supplied.rawValue) is sent only to a service that you name, and only \(url) names \(issuer)",
             hint: "if you trust \(issuer), name it (on a command line, with --issuer \(issuer))")
     }
-
-    private static func withoutSlash(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 }
 
 extension APIAuthority {
