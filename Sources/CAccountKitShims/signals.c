@@ -244,6 +244,7 @@ int accountkit_signals_remember_terminal(int descriptor) {
 }
 
 int accountkit_signals_begin_typing(int descriptor, struct accountkit_line_keys *keys) {
+    if (atomic_load(&is_ending)) return 1;
     struct termios typing;
     if (tcgetattr(descriptor, &typing) != 0) return -1;
     if (!(typing.c_lflag & ICANON)) return 1;
@@ -260,7 +261,10 @@ int accountkit_signals_begin_typing(int descriptor, struct accountkit_line_keys 
     typing.c_cc[VTIME] = 0;
     set_stop_handler(1);
     // Keep what the user has already typed.
-    return tcsetattr(descriptor, TCSANOW, &typing);
+    int result = tcsetattr(descriptor, TCSANOW, &typing);
+    // On another thread, the process may have begun to end, and restored the settings, in between.
+    if (atomic_load(&is_ending)) restore_terminal();
+    return result;
 }
 
 void accountkit_signals_end_typing(void) {
