@@ -217,8 +217,9 @@ struct ReadableResponse {
     private static func value(_ range: Range<Int>, _ reader: JSONReader) -> JSONValue? {
         let text = UnsafeRawBufferPointer(rebasing: reader.text[range])
         guard !text.contains(UInt8(ascii: "{")) else { return nil }
-        var value = JSONReader.checked(text)
-        guard let value = value?.jsonValue(), value != .null else { return nil }
+        guard let (reader, range) = JSONReader.checked(text), let value = reader.decoded(range), value != .null else {
+            return nil
+        }
         return value
     }
 

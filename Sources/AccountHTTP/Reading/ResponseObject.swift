@@ -18,7 +18,8 @@ struct ResponseObject: Sendable {
     /// text is ambiguous, ``members`` has no `error` (RFC 6749, section 3.2, forbids repeated parameters).
     init?(_ text: WipedBytes, secrets names: Set<String>) {
         let read = text.withUnsafeBytes { bytes -> (JSONObject, [String: Secret], isAmbiguous: Bool)? in
-            guard var reader = JSONReader.checked(bytes) else { return nil }
+            guard let (_, object) = JSONReader.checked(bytes) else { return nil }
+            var reader = JSONReader(bytes, at: object.lowerBound)
             let (found, isWhole) = reader.members()
             guard isWhole else { return nil }
             var members: JSONObject = [:]
@@ -28,7 +29,7 @@ struct ResponseObject: Sendable {
                     members[name] = .string(secret.isEmpty ? "" : "*")
                     if !secret.isEmpty { secrets[name] = Secret(bytes: secret) }
                 } else {
-                    guard let decoded = reader.jsonValue(value) else { return nil }
+                    guard let decoded = reader.decoded(value) else { return nil }
                     members[name] = decoded
                 }
             }

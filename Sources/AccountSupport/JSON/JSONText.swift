@@ -8,9 +8,8 @@ package struct JSONText: Sendable, Hashable {
     /// Checks a complete text. `nil` if it is not valid JSON in UTF-8, or has more than 512 levels.
     package init?(_ text: ArraySlice<UInt8>) {
         let range = text.withUnsafeBytes { text in
-            var reader = JSONReader(text)
-            let range = reader.valid(depthLimit: JSONReader.depthLimit)
-            return reader.index == text.count && reader.isUTF8 ? range : nil
+            let checked = JSONReader.checked(text, depthLimit: JSONReader.depthLimit, valueLimit: .max)
+            return checked.flatMap { $0.reader.isUTF8 ? $0.value : nil }
         }
         guard let range else { return nil }
         bytes = text.part(range)
@@ -90,7 +89,7 @@ package struct JSONText: Sendable, Hashable {
     package var string: String? {
         bytes.withUnsafeBytes { text in
             let reader = JSONReader(text)
-            return reader.string(0..<text.count).flatMap { reader.decoded($0) }
+            return reader.string(0..<text.count).flatMap { reader.decoded(string: $0) }
         }
     }
 

@@ -12,8 +12,9 @@ package enum JSONValue: Sendable, Hashable {
 
     /// Parses a text of any size, with up to 512 levels. Bytes that are not UTF-8 become U+FFFD.
     package init?(_ text: UnsafeRawBufferPointer) {
-        var reader = JSONReader.checked(text, depthLimit: JSONReader.depthLimit, valueLimit: .max)
-        guard let value = reader?.jsonValue() else { return nil }
+        guard let (reader, range) = JSONReader.checked(text, depthLimit: JSONReader.depthLimit, valueLimit: .max),
+            let value = reader.decoded(range)
+        else { return nil }
         self = value
     }
 
@@ -27,8 +28,9 @@ package enum JSONValue: Sendable, Hashable {
     }
 
     package static func object(from bytes: UnsafeRawBufferPointer) -> JSONObject? {
-        var reader = JSONReader.checked(bytes)
-        guard case .object(let members)? = reader?.jsonValue() else { return nil }
+        guard let (reader, range) = JSONReader.checked(bytes), case .object(let members)? = reader.decoded(range) else {
+            return nil
+        }
         return members
     }
 
