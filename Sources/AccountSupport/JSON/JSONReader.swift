@@ -1,5 +1,3 @@
-package import AccountCrypto
-
 /// Reads JSON (RFC 8259) in place, from memory that may contain secrets. It copies bytes only on request.
 ///
 /// ``checked(_:depthLimit:valueLimit:)`` checks the grammar of a whole text. The other functions read the parts of a text that
