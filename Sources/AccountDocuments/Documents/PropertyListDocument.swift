@@ -1,5 +1,4 @@
 import AccountKit
-import AccountCrypto
 import AccountSupport
 
 #if canImport(FoundationEssentials)
@@ -11,9 +10,7 @@ import Foundation
 enum PropertyListDocument {
     /// The reason why a property list is unreadable, which completes the sentence "it is damaged: …". The text does not
     /// quote the content.
-    struct Unreadable: Error {
-        let reason: String
-    }
+    typealias Unreadable = RecordPropertyList.Malformed
 
     /// The maximum depth of nested values. It is limited because the decoder uses the stack.
     private static let maximumDepth = 64
@@ -39,9 +36,9 @@ enum PropertyListDocument {
         do {
             return try PropertyListDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw Unreadable(reason: error.place)
+            throw Unreadable(error.place)
         } catch {
-            throw Unreadable(reason: "it is not a property list")
+            throw Unreadable("it is not a property list")
         }
     }
 
@@ -49,44 +46,13 @@ enum PropertyListDocument {
 
     private static func check(_ bytes: [UInt8]) throws(Unreadable) {
         if bytes.starts(with: "bplist00".utf8) {
-            do throws(BinaryPropertyList.Malformed) {
-                try bytes.withUnsafeBufferPointer { bytes throws(BinaryPropertyList.Malformed) in
-                    var list = try BinaryPropertyList(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth)
-                    try visit(list.top, of: &list, depth: 0)
-                }
-            } catch {
-                throw Unreadable(reason: error.reason)
+            try bytes.withUnsafeBufferPointer { bytes throws(Unreadable) in
+                try RecordPropertyList.check(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth)
             }
         } else {
             guard try depth(ofXML: bytes) <= maximumDepth else {
-                throw Unreadable(reason: "values are nested too deeply")
+                throw Unreadable("values are nested too deeply")
             }
-        }
-    }
-
-    private static func visit(
-        _ index: Int, of list: inout BinaryPropertyList, depth: Int
-    ) throws(BinaryPropertyList.Malformed) {
-        switch try list.object(at: index, depth: depth) {
-        case .boolean, .integer, .real, .date, .data: break
-        case .ascii(let range): _ = try list.string(ascii: range)
-        case .utf16(let range): _ = try list.text(utf16: range)
-        case .array(let elements):
-            for position in 0..<elements.count {
-                try visit(list.element(position, of: elements), of: &list, depth: depth + 1)
-            }
-        case .dictionary(let elements):
-            for position in 0..<elements.count {
-                let element = try list.element(position, of: elements)
-                if position < elements.count / 2 {
-                    switch try list.object(at: element, depth: depth + 1) {
-                    case .ascii, .utf16: break
-                    default: throw BinaryPropertyList.Malformed("a key is not a string")
-                    }
-                }
-                try visit(element, of: &list, depth: depth + 1)
-            }
-        case .null: throw BinaryPropertyList.Malformed("a value has a type that documents do not support")
         }
     }
 
@@ -98,9 +64,9 @@ enum PropertyListDocument {
     private static func depth(ofXML bytes: [UInt8]) throws(Unreadable) -> Int {
         var rest = bytes[...].withoutByteOrderMark.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         let isUTF16 = rest.starts(with: [0xFF, 0xFE]) || rest.starts(with: [0xFE, 0xFF])
-        guard isUTF16 || rest.first == UInt8(ascii: "<") else { throw Unreadable(reason: "it is not a property list") }
+        guard isUTF16 || rest.first == UInt8(ascii: "<") else { throw Unreadable("it is not a property list") }
         guard !isUTF16, !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
-            throw Unreadable(reason: "it is not UTF-8: save it with this encoding")
+            throw Unreadable("it is not UTF-8: save it with this encoding")
         }
         var (depth, deepest) = (0, 0)
         func skip(_ start: String, past end: String) {
@@ -118,7 +84,7 @@ enum PropertyListDocument {
             } else {
                 let tag = rest.prefix { $0 != UInt8(ascii: ">") }
                 if tag.starts(with: "<!".utf8), tag.contains(UInt8(ascii: "[")) {
-                    throw Unreadable(reason: "it has declarations of its own document type")
+                    throw Unreadable("it has declarations of its own document type")
                 } else if tag.starts(with: "<array".utf8) || tag.starts(with: "<dict".utf8) {
                     deepest = max(deepest, depth + 1)
                     if tag.last != UInt8(ascii: "/") { depth += 1 }
