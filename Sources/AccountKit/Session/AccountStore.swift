@@ -267,7 +267,7 @@ public final class AccountStore: Sendable {
     }
 
     package func inspectStorage() async -> [StorageObservation] {
-        await (driver.archive.storage as? any InspectableArchiveStorage)?.inspect() ?? []
+        await driver.archive.storage.inspect()
     }
 
     /// Returns the date of the account's replica; `nil` if the storage is reachable or there is no replica.
@@ -308,7 +308,7 @@ public final class AccountStore: Sendable {
     ///   this case, the archive is unchanged.
     @discardableResult
     public func updateProfile(
-        with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
+        with authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
         // Check that the account belongs to this service, since a token is sent only to its own service.
