@@ -1,4 +1,5 @@
 #if Offline
+import AccountKit
 import AccountSupport
 public import HTTPTypes
 
@@ -166,11 +167,12 @@ extension RemoteCollection {
     /// Fetches an item with all its data.
     ///
     /// - Returns: The item, or `nil` if the service answers that there is no such item.
-    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal.
+    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal; `requestFailed` if the
+    ///   response contains another item.
     public func item(_ id: String, fetching fetch: RemoteTransport) async throws -> RemoteItem? {
         let (head, body) = try await fetch(request(forItem: id), nil)
         return switch answer(head, body, to: nil) {
-        case .done where head.status == .ok: try item(head, body)
+        case .done where head.status == .ok: try item(head, body).requireID(id)
         case .gone: nil
         default: throw RemoteFailure(head, body)
         }
@@ -246,6 +248,15 @@ public struct RemoteItem: Sendable, Hashable {
 
     /// The JSON from the service.
     public var json: Data
+
+    /// Returns the item, if it has this ID. A proxy may have confused the responses to two requests.
+    @discardableResult
+    func requireID(_ id: String) throws(AccountError) -> RemoteItem {
+        guard self.id == id else {
+            throw AccountError(.requestFailed, "the response contains another item than the requested one")
+        }
+        return self
+    }
 
     /// Creates an item. If the JSON contains half of a surrogate pair, as in a text that the service has cut, the item
     /// contains U+FFFD instead, so that it can be decoded.
