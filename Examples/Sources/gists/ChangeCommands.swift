@@ -38,7 +38,7 @@ extension Gists {
                     : decisions.contains { $0.change.object == first.change.object }
                         ? "queued; sent by `gists sync` after you have decided"
                         : report.problem == nil
-                            ? "queued; sent again by `gists sync`\(why)"
+                            ? "queued; sent by `gists sync`\(why)"
                             : "queued; sent when the network is back\(why), or by `gists sync`")
         }
         if !decisions.isEmpty { throw ExitCode(65) }
