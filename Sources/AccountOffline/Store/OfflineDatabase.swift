@@ -166,7 +166,8 @@ struct OfflineDatabase: Sendable {
                     hint: "update this program")
                 : AccountError(
                     .unsupportedVersion, "\(path) was written by an earlier version of this program",
-                    hint: "send its changes with the version that wrote them, or move the file away to continue without them")
+                    hint: "send its changes with the version that wrote them, or move the file away to continue "
+                        + "without them")
         }
         return stored
     }
