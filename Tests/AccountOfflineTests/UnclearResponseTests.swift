@@ -137,6 +137,18 @@ struct UnclearResponseTests {
         #expect(await scene.service.count == (isApplied ? 1 : 0))
     }
 
+    @Test func `Searches again for a created item that the service shows late`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(Notes(searchDelay: .milliseconds(1)))
+        try await notes.add(.create("new"))
+        await scene.service.fail(.lost)
+        #expect(try await notes.synchronize().sentCount == 0)
+        scene.clock.advance(by: .seconds(60))
+        await scene.service.fail(.status(200, body: "[]"))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.applied == ["POST new": 1])
+    }
+
     @Test func `Stores a created item with all its data`() async throws {
         let scene = try await scene()
         // The service shortens the note in the response.

@@ -132,6 +132,13 @@ public protocol RemoteCollection: Sendable {
 
     /// The time to wait after each change, if the service requires a pause.
     var pause: Duration { get }
+
+    /// The time after which a search finds a new item, at most.
+    ///
+    /// A service may show a new item late, and may still process a request whose connection was interrupted. If the
+    /// response to a create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, AccountKit
+    /// waits for this time and calls this method again, before it sends the create again.
+    var searchDelay: Duration { get }
 }
 
 extension RemoteCollection {
@@ -214,6 +221,9 @@ extension RemoteCollection {
 
     /// The default is zero: there is no pause.
     public var pause: Duration { .zero }
+
+    /// The default is zero: a search finds each item immediately.
+    public var searchDelay: Duration { .zero }
 }
 
 /// A function that sends a request with the authorization of the account, for example with `AuthenticatedClient`.

@@ -211,8 +211,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if change.sentAt == nil { change.sentAfter = contact.latestTime }
         let standing: ChangeStanding
         do {
-            standing = try await collection.remote.standing(
-                of: change, wasSent: wasSent, claimed: try await collection.outbox.claimedIDs(), fetching: fetch)
+            standing = try await self.standing(of: change, wasSent: wasSent)
         } catch {
             // Only the check failed, so the state of the change stays the same.
             return try await note(
@@ -228,6 +227,14 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             try await park(
                 entry, .conflict, "the response was lost, so it is unknown whether the service carried out this change")
         }
+    }
+
+    private func standing(of change: Change, wasSent: Bool) async throws -> ChangeStanding {
+        let (remote, claimed) = (collection.remote, try await collection.outbox.claimedIDs())
+        let standing = try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
+        guard wasSent, change.kind == .create, standing == .pending, remote.searchDelay > .zero else { return standing }
+        try await Task.sleep(for: remote.searchDelay)
+        return try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
     }
 
     private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
