@@ -24,6 +24,8 @@ package struct RecordPropertyList {
 
     static let unusable = Malformed("it contains a value that no profile can have")
 
+    package static let equalKeys = Malformed("two keys of a dictionary are equal, or differ only in their Unicode form")
+
     private let bytes: UnsafeRawBufferPointer
     private let maximumDepth: Int
 
@@ -110,6 +112,7 @@ package struct RecordPropertyList {
         case 0x33:
             let seconds = Double(bitPattern: try bits(at: start + 1, byteCount: 8))
             return .date(Date(timeIntervalSinceReferenceDate: seconds))
+        case 0x80...0x8F: throw Malformed("it contains a reference (UID), which only keyed archives may contain")
         default: throw Malformed("a value has a type that is not supported")
         }
     }
@@ -154,7 +157,8 @@ package struct RecordPropertyList {
                 throw Malformed("a key is not a string")
             }
             let value = try element(count + index, of: references, depth: depth)
-            guard fields[name] == nil || !isRecord else { throw Self.unusable }
+            // A decoder would drop one of the values.
+            guard fields[name] == nil else { throw Self.equalKeys }
             fields[name] = value
         }
         return fields
