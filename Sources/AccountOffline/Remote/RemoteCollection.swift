@@ -215,7 +215,10 @@ extension RemoteCollection {
 
     /// Returns the content of a JSON text, independent of spaces and of the order of members.
     private static func content(of text: Data) throws -> JSONValue {
-        try JSONDecoder().decode(JSONValue.self, from: text)
+        guard let value = text.withUnsafeBytes({ JSONValue($0) }) else {
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "the item is not JSON"))
+        }
+        return value
     }
 
     /// The default is zero: there is no pause.
@@ -271,7 +274,7 @@ public struct RemoteItem: Sendable, Hashable {
     /// contains U+FFFD instead, so that it can be decoded.
     public init(id: String, json: Data) {
         self.id = id
-        let cuts = json.withUnsafeBytes { JSONText.loneSurrogates(in: $0) }
+        let cuts = json.withUnsafeBytes { JSONReader.loneSurrogates(in: $0) }
         guard !cuts.isEmpty else {
             self.json = json
             return
