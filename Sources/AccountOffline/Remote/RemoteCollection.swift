@@ -48,15 +48,19 @@ public protocol RemoteCollection: Sendable {
     /// Parses the item in a response with status 200.
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem
 
-    /// Returns an item with all its data, for services that shorten long items and send the rest at another URL.
+    /// Adds the data that a response omits, for services that shorten long items and send the rest at another URL.
+    ///
+    /// If one of several parts is not available, add the other parts before you throw an error: AccountKit stores the item as
+    /// it then is. Reuse the parts of `stored` that still belong to the item, such as a text with the same URL.
     ///
     /// - Parameters:
     ///   - item: The item in the response.
+    ///   - stored: The item that was stored last, which may be another version, or `nil` if there is none.
     ///   - fetch: The function that sends requests. The request of a URL at another host names the host in its
     ///     `authority`; such a request must not contain a token.
-    /// - Throws: An error if not all data is available. AccountKit then stores the shortened item, unless it has all
-    ///   data of this version.
-    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem
+    /// - Throws: An error if not all data is available. If this method has not changed the item, AccountKit keeps the stored
+    ///   item if it is of the same version.
+    func complete(_ item: inout RemoteItem, from stored: RemoteItem?, fetching fetch: RemoteTransport) async throws
 
     /// Returns the version of an item, such as an entity tag, to detect concurrent changes. Returns `nil` if there is
     /// none.
@@ -140,8 +144,10 @@ extension RemoteCollection {
     /// Returns `true`: by default, an item that is missing from a list is considered deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
 
-    /// Returns the item: by default, responses contain whole items.
-    public func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem { item }
+    /// Does nothing: by default, responses contain whole items.
+    public func complete(
+        _ item: inout RemoteItem, from stored: RemoteItem?, fetching fetch: RemoteTransport
+    ) async throws {}
 
     /// Returns `nil`: by default, items have no version.
     public func version(of item: RemoteItem) -> String? { nil }
@@ -247,9 +253,14 @@ public struct RemoteItem: Sendable, Hashable {
     /// The JSON from the service.
     public var json: Data
 
-    /// Creates an item. If the JSON contains half of a surrogate pair, as in a text that the service has cut, the item
-    /// contains U+FFFD instead, so that it can be decoded.
+    /// Creates an item that can be decoded. If the JSON contains bytes that are not UTF-8, or half of a surrogate pair as in a
+    /// text that the service has cut, the item contains U+FFFD instead. Control characters in strings become escapes.
     public init(id: String, json: Data) {
+        self.init(id: id, valid: Data(JSONText.repairingStrings(of: Array(json))))
+    }
+
+    /// - Parameter json: Valid JSON, which may contain halves of surrogate pairs.
+    init(id: String, valid json: Data) {
         self.id = id
         let cuts = json.withUnsafeBytes { JSONText.loneSurrogates(in: $0) }
         guard !cuts.isEmpty else {

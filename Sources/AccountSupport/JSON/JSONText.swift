@@ -5,9 +5,9 @@ package struct JSONText: Sendable, Hashable {
     /// The text, without spaces around it.
     package let bytes: ArraySlice<UInt8>
 
-    /// Checks a complete text. `nil` if it is not valid JSON in UTF-8, or has more than 512 levels.
-    package init?(_ text: ArraySlice<UInt8>) {
-        var scanner = JSONScanner(text)
+    /// Checks a complete text. `nil` if it is not valid JSON in UTF-8, or has more levels than `maximumDepth`.
+    package init?(_ text: ArraySlice<UInt8>, maximumDepth: Int = 512) {
+        var scanner = JSONScanner(text, maximumDepth: maximumDepth)
         scanner.skipSpace()
         let start = scanner.index
         guard scanner.skipValue() else { return nil }
@@ -223,11 +223,13 @@ private struct JSONScanner {
     private let text: ArraySlice<UInt8>
     var index: Int
 
-    /// More levels than any sensible document has, and few enough for the parsers of other programs.
-    private static let maximumDepth = 512
+    private let maximumDepth: Int
 
-    init(_ text: ArraySlice<UInt8>) {
+    /// - Parameter maximumDepth: The default of ``JSONText/init(_:maximumDepth:)`` is more levels than any sensible document
+    ///   has, and few enough for the parsers of other programs. Text that was checked before needs no limit.
+    init(_ text: ArraySlice<UInt8>, maximumDepth: Int = .max) {
         self.text = text
+        self.maximumDepth = maximumDepth
         index = text.startIndex
     }
 
@@ -248,7 +250,7 @@ private struct JSONScanner {
             switch first {
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 index += 1
-                guard closers.count < Self.maximumDepth else { return false }
+                guard closers.count < maximumDepth else { return false }
                 let closer = first == UInt8(ascii: "{") ? UInt8(ascii: "}") : UInt8(ascii: "]")
                 skipSpace()
                 if next == closer {
