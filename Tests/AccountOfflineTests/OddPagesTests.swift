@@ -19,11 +19,23 @@ struct OddPagesTests {
         var number: Int
 
         var query: String { "per_page=\(size)&page=\(number)" }
+
+        init(size: Int, number: Int) { (self.size, self.number) = (size, number) }
+
+        /// - Parameter cursor: The query, or `nil` for the first page.
+        init(_ cursor: String?) {
+            let items = URLComponents(string: "?" + (cursor ?? ""))?.queryItems ?? []
+            func number(_ name: String) -> Int? { items.first { $0.name == name }?.value.flatMap { Int($0) } }
+            self.init(size: number("per_page") ?? 30, number: number("page") ?? 1)
+        }
     }
 
     /// An adapter that requests pages of different sizes, so that one contains the last stored row and the next ones.
     private struct Rows: RemoteCollection {
         typealias Item = Row
+
+        /// Whether a full page without a link may have a successor.
+        var infersNext = false
 
         func request(for list: String, at cursor: String?) -> HTTPRequest {
             get("/rows?" + (cursor ?? Page(size: 30, number: 1).query))
@@ -38,6 +50,10 @@ struct OddPagesTests {
                 (size, gain) = (candidate, candidate - known % candidate)
             }
             return Page(size: size, number: known / size + 1).query
+        }
+        func cursor(after cursor: String?, itemCount: Int, _ head: HTTPResponse) -> String? {
+            let page = Page(cursor)
+            return infersNext && itemCount >= page.size ? Page(size: page.size, number: page.number + 1).query : nil
         }
         func request(forItem id: String) -> HTTPRequest { get("/rows/" + id) }
         func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem { RemoteItem(id: "", json: body) }
@@ -70,14 +86,13 @@ struct OddPagesTests {
         }
     }
 
-    private func open(_ service: @escaping Service) async throws -> Opened {
+    private func open(with remote: Rows = Rows(), _ service: @escaping Service) async throws -> Opened {
         let (scene, count) = (try await OfflineScene(), Counter())
         let container = try AppContainer(root: scene.root, identifier: "com.example.rows")
-        let rows = try await OfflineCollection("rows", Rows(), of: scene.store, in: container, clock: scene.clock) {
+        let rows = try await OfflineCollection("rows", remote, of: scene.store, in: container, clock: scene.clock) {
             request, _ in
-            let items = URLComponents(string: request.path ?? "")?.queryItems ?? []
-            func number(_ name: String) -> Int { items.first { $0.name == name }?.value.flatMap { Int($0) } ?? 1 }
-            let page = service(Page(size: number("per_page"), number: number("page")), count.next())
+            let query = request.path?.split(separator: "?").last.map(String.init)
+            let page = service(Page(query), count.next())
             var head = HTTPResponse(status: .ok)
             if let next = page.next { head.headerFields[.link] = "</rows?\(next.query)>; rel=\"next\"" }
             return (head, try JSONEncoder().encode(page.ids.map { Row(id: $0) }))
@@ -122,6 +137,20 @@ struct OddPagesTests {
         try await opened.rows.refreshAll("rows")
         #expect(try await opened.ids() == Array(Self.all.prefix(20)))
         #expect(try await !opened.rows.snapshot(of: "rows", limit: 1000).hasMore)
+    }
+
+    @Test(arguments: [0, 1, 29, 30, 31, 75, 100, 101, 130, 230])
+    func `Loads a whole list although no response has a link`(count: Int) async throws {
+        let all = (0..<count).map { "r\($0)" }
+        let opened = try await open(with: Rows(infersNext: true)) { page, _ in
+            (Array(all.dropFirst((page.number - 1) * page.size).prefix(page.size)), nil)
+        }
+        for _ in 1...2 {
+            try await opened.rows.refreshAll("rows")
+            #expect(try await opened.ids() == all)
+            #expect(try await !opened.rows.snapshot(of: "rows", limit: 1000).hasMore)
+        }
+        #expect(opened.count.value < 30)
     }
 
     private static func rows(_ name: String) -> [String] { (1...30).map { "\(name)\($0)" } }

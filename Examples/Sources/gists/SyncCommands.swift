@@ -169,7 +169,7 @@ extension Gists {
         guard let gist = try await gists.item(old) else {
             throw AccountError(.invalidArgument, "there is no such change: `gists status` shows all")
         }
-        let texts = gist.files.compactMapValues { file in file.truncated == true ? nil : file.content }
+        let texts = gist.files.compactMapValues { file in file.isWhole ? file.content : nil }
         let edit = GistEdit(
             description: gist.description, isPublic: gist.isPublic,
             files: texts.mapValues { GistEdit.File(content: $0) })

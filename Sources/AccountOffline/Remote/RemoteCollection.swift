@@ -39,6 +39,17 @@ public protocol RemoteCollection: Sendable {
     /// before the page. Return `nil` if cursors stay valid after changes.
     func cursor(ofItemAt position: Int) -> String?
 
+    /// Returns the cursor of the page after a page that has no link to the next one, or `nil` if such a page is the last one.
+    ///
+    /// Implement this method if a service, or a proxy in front of it, may omit the links: a page with fewer items than
+    /// requested is the last one, and any other page may have a successor. Otherwise, the list may end too early.
+    ///
+    /// - Parameters:
+    ///   - cursor: The cursor of the page, or `nil` for the first page.
+    ///   - itemCount: The number of items on the page.
+    ///   - head: The response with status 200.
+    func cursor(after cursor: String?, itemCount: Int, _ head: HTTPResponse) -> String?
+
     /// Returns whether an item that is missing from a list was deleted, and not only removed from this list.
     func isGone(whenMissingFrom list: String) -> Bool
 
@@ -140,6 +151,9 @@ public protocol RemoteCollection: Sendable {
 extension RemoteCollection {
     /// Returns `nil`: by default, cursors stay valid.
     public func cursor(ofItemAt position: Int) -> String? { nil }
+
+    /// Returns `nil`: by default, a page without a link to the next one is the last one.
+    public func cursor(after cursor: String?, itemCount: Int, _ head: HTTPResponse) -> String? { nil }
 
     /// Returns `true`: by default, an item that is missing from a list is considered deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }

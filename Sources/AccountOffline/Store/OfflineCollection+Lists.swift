@@ -127,7 +127,7 @@ extension OfflineCollection {
             if let validators { request.add(validators) }
             let (head, body) = try await transport(request, nil)
             guard head.status == .notModified, validators != nil else {
-                let page = lists.sealed(try page(head, body), Validators(head, to: request))
+                let page = lists.sealed(try page(head, body, at: nil), Validators(head, to: request))
                 let filled = try await skippingEmptyPages(page, of: list, in: nil)
                 return try await storeFirst(filled, of: list, isPaging: isPaging)
             }
@@ -162,9 +162,9 @@ extension OfflineCollection {
         return page.isNotModified ? .notModified : .network
     }
 
-    private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
+    private func page(_ head: HTTPResponse, _ body: Data, at cursor: String?) throws -> RemotePage {
         guard head.status == .ok else { throw AccountError(status: head, body, remote.answer(head, body, to: nil)) }
-        let page: RemotePage
+        var page: RemotePage
         do {
             page = try remote.page(head, body)
         } catch {
@@ -173,6 +173,9 @@ extension OfflineCollection {
         }
         guard page.unreadableCount == 0 || !page.items.isEmpty else {
             throw AccountError(.requestFailed, "the service sent only items without a readable ID")
+        }
+        if page.next == nil {
+            page.next = remote.cursor(after: cursor, itemCount: page.items.count + page.unreadableCount, head)
         }
         return page
     }
@@ -194,7 +197,7 @@ extension OfflineCollection {
         if let following = remote.cursor(ofItemAt: end.position) ?? end.next, following != cursor {
             let (head, body) = try await transport(remote.request(for: list, at: following), nil)
             if head.status == .ok {
-                let items = try self.page(head, body).items
+                let items = try self.page(head, body, at: following).items
                 if try await lists.isPast(end, page, items: items, of: list) { page.next = end.next ?? following }
                 return page
             }
@@ -206,7 +209,7 @@ extension OfflineCollection {
         }
         guard cursor != nil || isFirst else { return page }
         let (head, body) = try await transport(remote.request(for: list, at: cursor), nil)
-        let again = try self.page(head, body)
+        let again = try self.page(head, body, at: cursor)
         // The empty pages after a list of numbered pages were already skipped.
         if !hasNumberedPages || !again.items.isEmpty { page.next = again.next }
         return page
@@ -447,7 +450,7 @@ extension OfflineCollection {
         } else {
             stored = nil
         }
-        let page = try stored ?? lists.sealed(try page(head, body), Validators(head, to: request))
+        let page = try stored ?? lists.sealed(try page(head, body, at: cursor), Validators(head, to: request))
         if let sweep {
             try await checkIsCurrent()
             try await lists.note(page, of: list, in: sweep)
