@@ -38,7 +38,7 @@ struct JSONTextTests {
         #expect(text(nested(512)) != nil)
         #expect(text(nested(513)) == nil)
         #expect(text(String(repeating: "[", count: 1 << 20)) == nil)
-        let deep = JSONText(Array("[1,\(nested(1000))]".utf8)[...], maximumDepth: .max)
+        let deep = JSONText(Array("[1,\(nested(1000))]".utf8)[...], depthLimit: .max)
         #expect(deep?.elements.count == 2)
     }
 
@@ -98,6 +98,6 @@ struct JSONTextTests {
             (#""\u00e9\n\"\\""#, []),
         ] as [(String, [Int])])
     func `Finds each half of a surrogate pair`(text: String, places: [Int]) {
-        #expect(JSONText.loneSurrogates(in: Array(text.utf8)) == places)
+        #expect(Array(text.utf8).withUnsafeBytes { JSONReader.loneSurrogates(in: $0) } == places)
     }
 }

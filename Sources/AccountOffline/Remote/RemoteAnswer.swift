@@ -57,7 +57,7 @@ public enum RemoteAnswer: Sendable, Hashable {
     private static func isJSON(_ body: Data) -> Bool {
         guard beginsLikeJSON(body) else { return false }
         return AnyJSON.isWhole(body)
-            || JSONText(JSONText.repairingStrings(of: Array(body))[...], maximumDepth: .max) != nil
+            || JSONText(JSONText.repairingStrings(of: Array(body))[...], depthLimit: .max) != nil
     }
 
     /// Returns whether a body begins like a JSON object or array, unlike a web page or a text.

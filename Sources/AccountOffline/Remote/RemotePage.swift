@@ -42,8 +42,8 @@ public struct RemotePage: Sendable, Hashable {
     public init(elementsOf body: Data, at member: String? = nil, id: String = "id", next: String?) throws {
         let text = Array(body)[...].withoutByteOrderMark
         var list =
-            JSONText(text, maximumDepth: .max)
-            ?? JSONText(JSONText.repairingStrings(of: Array(text))[...], maximumDepth: .max)
+            JSONText(text, depthLimit: .max)
+            ?? JSONText(JSONText.repairingStrings(of: Array(text))[...], depthLimit: .max)
         if let member { list = list?[member] }
         guard let list, list.isArray else { throw NotAPage() }
         self.init(items: [], next: next)

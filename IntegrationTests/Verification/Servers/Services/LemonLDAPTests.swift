@@ -84,7 +84,7 @@ struct LemonLDAPTests {
         try await runSignedIn { server, account, container in
             try server.removeTokens(of: server.userSession(of: try await account.storedToken()))
             let first = try await account("refresh")
-            #expect(first.exitCode == 78 && !first.errors.contains("sign in again"), "\(first)")
+            #expect(first.exitCode == 78 && !first.errors.contains("has refused to refresh"), "\(first)")
             // Backdate the record by two minutes.
             let record = container.archive.replacing("Account.plist", with: "Refresh.plist")
             let text = try String(contentsOfFile: record, encoding: .utf8)
