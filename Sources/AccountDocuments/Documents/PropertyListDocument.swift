@@ -38,10 +38,16 @@ enum PropertyListDocument {
     ///
     /// - Throws: `invalidArgument` for characters that XML cannot contain (section 2.2), although the encoder writes them.
     private static func wellFormed(_ xml: Data) throws(AccountError) -> Data {
-        let isWellFormed = String(decoding: xml, as: UTF8.self).unicodeScalars.allSatisfy { scalar in
-            switch scalar.value {
-            case 0x9, 0xA, 0xD, 0x20..<0xFFFE, 0x10000...: true
-            default: false
+        let isWellFormed = xml.withUnsafeBytes { bytes in
+            bytes.indices.allSatisfy { index in
+                switch bytes[index] {
+                case 0x9, 0xA, 0xD, 0x20..<0xEF, 0xF0...: true
+                // U+FFFE and U+FFFF in UTF-8.
+                case 0xEF:
+                    !bytes[index...].starts(with: [0xEF, 0xBF, 0xBE])
+                        && !bytes[index...].starts(with: [0xEF, 0xBF, 0xBF])
+                default: false
+                }
             }
         }
         guard isWellFormed else {
