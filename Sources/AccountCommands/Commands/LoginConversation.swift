@@ -164,8 +164,7 @@ struct LoginConversation<App: AccountApplication> {
                 clientID: answers.clientID, scopes: command.request.scopes,
                 usesDefaultScopes: command.request.defaultScopes, url: url,
                 clientMetadataURL: command.issuer.clientMetadataURL)
-            guard let api = try context.authority(for: service, timeout: .seconds(30)) as? any DiscoveringAuthority
-            else { return }
+            let api = try context.authority(for: service, timeout: .seconds(30))
             let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
             // Only the choice among several servers needs an option.
             let server = chosen.accountIssuer

@@ -1,6 +1,12 @@
 package import AccountKit
 
-extension OAuthAuthority: ExchangeAuthority {
+extension OAuthAuthority: ServiceAuthority {
+    package var passwordWay: (any PasswordAuthority)? { self }
+    package var tokenWay: (any TokenAuthority)? { self }
+    package var deviceWay: (any DeviceAuthority)? { self }
+    package var browserWay: (any BrowserAuthority)? { self }
+    package var clientWay: (any ServiceAuthority)? { self }
+
     package func prepare(
         _ request: TokenRequest, of account: Account
     ) async throws(AuthorityError) -> any PreparedExchange {

@@ -76,7 +76,7 @@ extension AccountStore {
     }
 
     var givenToken: GivenToken? {
-        let storage = driver.archive.storage
+        let storage = vault.storage
         // Check the type first: for another storage, the cast searches for a bridge, which takes a quarter of the time
         // of a short command.
         return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
@@ -123,7 +123,7 @@ extension AccountStore {
             let detail: String
             switch (failure, SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))) {
             // The user signed in with this token, so the error contains the refusal.
-            case (.signInRefused(let refusal), _) where authority is any TokenAuthority: detail = refusal
+            case (.signInRefused(let refusal), _) where authority.serviceAuthority.tokenWay != nil: detail = refusal
             case (_, .clear(let rejection)): detail = rejection
             default: return .unverified(account, SessionDecision.reason(for: failure))
             }
@@ -143,8 +143,8 @@ extension AccountStore {
 
     private func publish(_ state: SessionState) {
         switch state {
-        case .unverified(let account, _), .verified(let account): driver.shared.publish(account, isSignIn: false)
-        case .signedOut(let signOut): driver.shared.publish(signOut)
+        case .unverified(let account, _), .verified(let account): vault.shared.publish(account, isSignIn: false)
+        case .signedOut(let signOut): vault.shared.publish(signOut)
         case .unreadable: break
         }
     }
@@ -152,7 +152,7 @@ extension AccountStore {
 
 extension AccountAuthority {
     fileprivate func account(of unknown: Account) async throws -> Account {
-        if let authority = self as? any TokenAuthority {
+        if let authority = serviceAuthority.tokenWay {
             var account = try await authority.signIn(token: unknown.credentials.accessToken)
             account.credentials.accessToken = unknown.credentials.accessToken
             account.credentials.refreshToken = nil
