@@ -326,6 +326,9 @@ public struct ServiceDescription: Sendable {
     /// The page on which the user registers an app, to obtain a client ID.
     public var registrationPage: String
 
+    /// What to enter on the ``registrationPage``; `nil` if there is nothing to say.
+    public var registrationAdvice: String?
+
     /// Whether the service supports a sign-in with the browser.
     public var supportsBrowser: Bool
 
@@ -335,7 +338,8 @@ public struct ServiceDescription: Sendable {
     /// Creates a description; see the properties.
     public init(
         name: String, otherNames: [String] = [], title: String, issuer: String, needsIssuer: Bool = false,
-        registrationPage: String, supportsBrowser: Bool = true, hasClientSecret: Bool = false
+        registrationPage: String, registrationAdvice: String? = nil, supportsBrowser: Bool = true,
+        hasClientSecret: Bool = false
     ) {
         self.name = name
         self.otherNames = otherNames
@@ -343,6 +347,7 @@ public struct ServiceDescription: Sendable {
         self.issuer = issuer
         self.needsIssuer = needsIssuer
         self.registrationPage = registrationPage
+        self.registrationAdvice = registrationAdvice
         self.supportsBrowser = supportsBrowser
         self.hasClientSecret = hasClientSecret
     }

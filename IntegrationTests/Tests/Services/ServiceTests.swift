@@ -274,8 +274,3 @@ extension ServiceTests.User {
 extension ServiceTests {
     fileprivate static func comparesPort(_ service: Personality) -> Bool { comparingPort.contains(service.name) }
 }
-
-extension Personality: CustomTestStringConvertible {
-    /// The name in the results of tests.
-    public var testDescription: String { name }
-}

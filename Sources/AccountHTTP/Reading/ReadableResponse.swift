@@ -49,7 +49,7 @@ struct ReadableResponse {
 
     private static let meaningful = [
         "token_type", "scope", "expires_in", "expires_at", "expires_on", "expires", "expiry", "issued_token_type",
-        "error",
+        "error", "sub",
     ]
 
     /// Reads a body, or with `isCut` the beginning of one. Returns `nil` if it contains no secret of these names.

@@ -25,6 +25,9 @@ public struct KnownService: Sendable, Hashable {
     /// The page on which developers register an app to obtain a client ID.
     public let registrationPage: String
 
+    /// What to enter on the ``registrationPage``.
+    public let registrationAdvice: String
+
     /// The page that documents how programs sign in.
     public let documentation: String
 

@@ -46,6 +46,9 @@ struct ServiceQuirks: Sendable, Hashable {
     /// Whether a refusal of a proof may spend the token of the request, so that a refresh needs a nonce from the start.
     var mayRefuseSpentToken = false
 
+    /// Whether the member `sub` of a token response identifies the user.
+    var namesUserInTokenResponse = false
+
     var authorizationParameters: [String: String] = [:]
 }
 

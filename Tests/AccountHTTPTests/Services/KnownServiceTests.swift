@@ -421,6 +421,36 @@ struct KnownServiceTests {
         }
     }
 
+    @Test(
+        arguments: [
+            (429, ["X-Rate-Limit-Reset": "1800000030"], "{}", 30), (429, ["X-RateLimit-Reset": "7"], "{}", 7),
+            (429, [:], #"{"message":"You are being rate limited.","retry_after":64.57}"#, 65),
+            (429, ["Retry-After": "3"], #"{"retry_after":64}"#, 3), (429, [:], "{}", nil),
+            (503, ["X-Rate-Limit-Reset": "30"], "{}", nil),
+        ] as [(Int, KeyValuePairs<String, String>, String, Int?)])
+    func `Reads the pause of a rate limit where Okta and Discord name it`(
+        status: Int, fields: KeyValuePairs<String, String>, body: String, seconds: Int?
+    ) {
+        #expect(RetryAfter.duration(in: ServiceResponse(status, fields, body)) == seconds.map { .seconds($0) })
+    }
+
+    @Test(arguments: [KnownService.entra, .cognito, .gitlab])
+    func `Accepts a service without a list of PKCE methods if its entry does`(service: KnownService) throws {
+        let api = APIOrigin(url: try ServiceURL("https://api.example.com"))
+        let thrown = failure { try api.checkChallengeMethods(in: ServiceDocument(), of: "x", service.quirks) }
+        #expect((thrown == nil) == (service != .gitlab))
+    }
+
+    @Test(arguments: [["openid", "api://notes/.default"], ["openid", "offline_access"]])
+    func `Identifies the user of a token for an API at Microsoft by the ID token`(scopes: [String]) throws {
+        let authority = try OAuthAuthority(
+            issuer: "https://login.microsoftonline.com/common/v2.0", clientID: "tool", scopes: scopes)
+        let refusal = AuthorityError.bearerChallenge(error: "invalid_token")
+        #expect(authority.needsNoUser(after: refusal) == scopes.contains("api://notes/.default"))
+        let other = try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool", scopes: ["openid", "api"])
+        #expect(!other.needsNoUser(after: refusal))
+    }
+
     // MARK: Microsoft
 
     @Test("Redirects Microsoft sign-ins to localhost")

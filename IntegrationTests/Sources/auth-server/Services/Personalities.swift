@@ -449,5 +449,5 @@ extension Personality {
         omittedFromDiscovery: ["userinfo_endpoint", "device_authorization_endpoint"],
         grantTypes: [.authorizationCode, .refreshToken],
         scope: Scope(names: ["atproto", "transition:generic", "transition:email"]), requiresPushedRequests: true,
-        proofs: .nonces, refusedProofSpendsToken: true)
+        proofs: .nonces, refusedProofSpendsToken: true, addedToTokenResponse: ["sub": "did:plc:alice"])
 }

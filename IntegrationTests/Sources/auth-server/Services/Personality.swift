@@ -111,6 +111,11 @@ struct Personality: Sendable {
     var answers: [ServiceAnswer] = []
 }
 
+extension Personality: CustomStringConvertible {
+    /// The name, also in the results of tests.
+    var description: String { name }
+}
+
 /// The form of an error at a service.
 struct ErrorForm: Sendable {
     let code: OAuthError.Code

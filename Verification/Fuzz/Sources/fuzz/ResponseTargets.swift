@@ -93,7 +93,8 @@ private func isOAuthError(_ response: ServiceResponse, _ quirks: ServiceQuirks) 
     else { return false }
     // Another parser may use the last of two members or accept UTF-16. A definite error occurs once, in UTF-8.
     guard !response.body.contains(0) else { return false }
-    return code == "invalid_grant" || quirks.refreshErrorCodes[code] == .invalidGrant
+    return code == "invalid_grant"
+        || quirks.errors.contains { $0.code == code && $0.meaning == .invalidGrant && $0.request != .signIn }
 }
 
 private func readDiscovery(_ bytes: [UInt8]) {
@@ -120,7 +121,10 @@ private func readUserInfo(_ bytes: [UInt8]) {
         }
         if let refusal, !clearings(on: refusal).isEmpty {
             let isSaid = response.head.headerFields[values: .wwwAuthenticate].contains { isRefusal($0) }
-            promise(response.status == 401 && isSaid, "only 401 with a Bearer challenge ends a session")
+            let isDocumented = quirks.deadTokenResponse?.status == response.status
+            promise(
+                response.status == 401 && isSaid || isDocumented,
+                "only 401 with a Bearer challenge, or the documented response of a service, ends a session")
             promise(
                 clearings(on: refusal).allSatisfy {
                     if case .verification(let context) = $0 {
