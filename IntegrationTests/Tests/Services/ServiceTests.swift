@@ -92,6 +92,8 @@ struct ServiceTests {
                     #expect(!refresh.output.contains("misconfigured"), "\(answer.name): \(refresh)")
                     #expect(try await user.account("whoami").output == "alice\n")
                     try await user.server.clearFaults()
+                    // The pause that a rate limit requests is not over.
+                    guard answer.status != 429 else { continue }
                     let again = try await user.account("refresh")
                     #expect(again.exitCode == 0, "\(answer.name): \(again)")
                 }
@@ -162,9 +164,6 @@ struct ServiceTests {
             try await ExampleServer.run(["--service", "google"]) { server in
                 let account = try Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", "account-secret")
                 let user = User(service: .google, server: server, container: container, account: account)
-                // Even if the metadata list it.
-                try await server.alter(
-                    .discovery, setting: ["scopes_supported": .list(["openid", "profile", "email"])])
                 #expect(try await user.signIn(onDevice: false).exitCode == 0)
                 let requests = try await server.log().requests
                 #expect(requests.allSatisfy { $0.scope?.contains("offline_access") != true }, "\(requests)")
@@ -174,7 +173,7 @@ struct ServiceTests {
     }
 
     @Test func `Entra: names the API in the scopes of each request, and sends no resource`() async throws {
-        let options = ["--scope", "api://notes/.default", "--resource", "https://notes.example.com"]
+        let options = ["--scope", "api://notes/.default", "--resource", "urn:example:notes"]
         for options in [options, Array(options.prefix(2))] {
             try await Self.run(.entra, options) { user in
                 #expect(try await user.account("refresh").exitCode == 0)
@@ -220,7 +219,7 @@ struct ServiceTests {
             let header = try await user.account("token", "--json")
             #expect(header.exitCode == 0 && header.output.contains(#""tokenType":"Bearer""#), "\(header)")
             let later = try await WrongClock(in: user.container).tool(user.account, ahead: 7200)("token")
-            #expect(later.exitCode != 0 && later.errors.lowercased().contains("sign in again"), "\(later)")
+            #expect(later.exitCode != 0 && later.errors.lowercased().contains("sign in"), "\(later)")
             #expect(user.container.exists(user.container.archive))
         }
     }
