@@ -335,11 +335,14 @@ public struct ServiceDescription: Sendable {
     /// Whether the service requires a client secret in addition to the client ID.
     public var hasClientSecret: Bool
 
+    /// Why the service may end sessions that the user did not revoke, as part of a sentence; `nil` if nothing is known.
+    public var endedSessionNote: String?
+
     /// Creates a description; see the properties.
     public init(
         name: String, otherNames: [String] = [], title: String, issuer: String, needsIssuer: Bool = false,
         registrationPage: String, registrationAdvice: String? = nil, supportsBrowser: Bool = true,
-        hasClientSecret: Bool = false
+        hasClientSecret: Bool = false, endedSessionNote: String? = nil
     ) {
         self.name = name
         self.otherNames = otherNames
@@ -350,13 +353,19 @@ public struct ServiceDescription: Sendable {
         self.registrationAdvice = registrationAdvice
         self.supportsBrowser = supportsBrowser
         self.hasClientSecret = hasClientSecret
+        self.endedSessionNote = endedSessionNote
+    }
+
+    /// Returns whether a name means this service, in any case.
+    func isNamed(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return self.name == name || otherNames.contains(name)
     }
 }
 
 extension AccountApplication {
     /// Returns the service with a name, in any case.
     static func service(named name: String?) -> ServiceDescription? {
-        guard let name = name?.lowercased() else { return nil }
-        return services.first { $0.name == name || $0.otherNames.contains(name) }
+        name.flatMap { name in services.first { $0.isNamed(name) } }
     }
 }

@@ -119,6 +119,8 @@ struct ServiceTests {
             let ended = try await user.account("whoami", "--max-age", "0", "--json")
             #expect(try ended.exitCode == 77 && ended.document().reason == "sessionEnded", "\(ended)")
             #expect(try await user.server.log()["/api/v3/user"] == 1, "no loop")
+            let text = try await user.account("whoami")
+            #expect(text.errors.contains("of more than ten sign-ins to an app, GitHub ends the oldest"), "\(text)")
         }
     }
 

@@ -246,7 +246,7 @@ struct ReadableResponse {
     }
 
     /// Returns the bytes of a name or value, or `nil` for an invalid escape.
-    private static func decoded(_ text: WipedBytes.SubSequence) -> WipedBytes? {
+    static func decoded(_ text: WipedBytes.SubSequence) -> WipedBytes? {
         var result = WipedBytes()
         var rest = text
         while let last = rest.last, " \t\r\n".utf8.contains(last) { rest.removeLast() }

@@ -32,6 +32,7 @@ extension KnownService {
         ],
         origins: ["https://api.github.com"],
         tokenURLs: ["https://github.com", "https://gist.github.com", "https://ghcr.io"],
+        endedSessionNote: "of more than ten sign-ins to an app, GitHub ends the oldest",
         quirks: ServiceQuirks(
             subjectClaim: "id", usernameClaims: ["login"],
             profileClaims: [
@@ -46,7 +47,7 @@ extension KnownService {
                 ErrorMeaning("incorrect_client_credentials", .invalidClient, source: tokenErrors),
                 ErrorMeaning("bad_refresh_token", .invalidGrant, at: .refresh, source: refreshErrors),
             ],
-            clientAuthentication: .post,
+            mayAnswerWithForms: true, clientAuthentication: .post,
             deadTokenResponse: ServiceQuirks.DeadTokenResponse(
                 status: 401, member: "message", values: ["Bad credentials"],
                 source: "https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api")))

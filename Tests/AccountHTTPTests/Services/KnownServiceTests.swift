@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import FoundationEssentials
 import Testing
 
@@ -353,6 +354,29 @@ struct KnownServiceTests {
             #expect(server.requests.last?.body.contains("client_id=tool") == true)
             #expect(server.requests.last?.body.contains("theirs") == false)
         }
+    }
+
+    @Test func `Reads GitHub's forms if a proxy removed the field Accept`() throws {
+        func response(_ body: String) -> ServiceResponse {
+            ServiceResponse(200, ["Content-Type": "application/x-www-form-urlencoded; charset=utf-8"], body)
+        }
+        let codes = response(
+            "device_code=d1&expires_in=899&interval=5&user_code=WDJB-MJHT"
+                + "&verification_uri=https%3A%2F%2Fgithub.com%2Flogin%2Fdevice")
+        let device = try ResponseParser(.deviceAuthorization, quirks: KnownService.github.quirks)
+            .deviceAuthorization(in: codes)
+        #expect(device.deviceCode == Secret("d1") && device.userCode == "WDJB-MJHT" && device.interval == .seconds(5))
+        #expect(device.verificationURI == "https://github.com/login/device")
+        let parser = ResponseParser(.token, quirks: KnownService.github.quirks)
+        let pending = response("error=authorization_pending&error_description=a+%22b%22")
+        #expect(
+            failure { try parser.credentials(in: pending, for: "tool") }
+                == .oauthError(.authorizationPending, description: "a \"b\""))
+        let tokens = response("access_token=gho_x&scope=read%3Auser%2Cuser%3Aemail&token_type=bearer")
+        #expect(try parser.credentials(in: tokens, for: "tool").scopes == ["read:user", "user:email"])
+        // Another service sends JSON only.
+        let other = failure { try ResponseParser(.token).credentials(in: pending, for: "tool") }
+        #expect(kind(other) == .unclear("…"))
     }
 
     // MARK: The meanings of errors

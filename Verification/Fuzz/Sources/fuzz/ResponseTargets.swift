@@ -87,6 +87,7 @@ private func promiseSameObject(_ response: ServiceResponse) {
 /// Whether a response is an error according to RFC 6749, section 5.2, determined by another JSON parser and by the
 /// status.
 private func isOAuthError(_ response: ServiceResponse, _ quirks: ServiceQuirks) -> Bool {
+    if quirks.mayAnswerWithForms, response.mediaType == "application/x-www-form-urlencoded" { return true }
     guard quirks.errorStatuses.union([200, 201, 204]).contains(response.status),
         let object = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any],
         let code = object["error"] as? String
