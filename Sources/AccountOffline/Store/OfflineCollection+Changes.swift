@@ -451,14 +451,11 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         try await collection.lists.remove(id, from: hidden)
     }
 
-    /// Returns an item with all its data, or the item in the response if the rest is not available now.
+    /// Returns an item with all its data, or with the data that is available now.
     private func whole(_ item: RemoteItem) async throws -> RemoteItem {
         var whole = item
-        do {
-            whole = try await collection.remote.completing(item, fetching: fetch)
-        } catch {
-            // The service has applied the change. The app requests the rest when it refreshes the item.
-        }
+        // After an error, the app requests the rest when it refreshes the item: the service has applied the change.
+        _ = try await collection.complete(&whole, fetching: fetch)
         try await collection.checkIsCurrent()
         return whole
     }
