@@ -86,8 +86,7 @@ public protocol RemoteCollection: Sendable {
     ///
     /// Other servers respond too: the web page of a captive portal has status 200, and a proxy responds with its own
     /// 404. Recognize the service by the form of the body, or by a header field that only the service sends. AccountKit
-    /// does not call this method for a response that asks for a retry: 408, 425, 429, 5xx, and 403 because of a rate
-    /// limit.
+    /// uses the status of a response that asks for a retry: 408, 421, 423, 425, 429, 5xx, and 403 because of a rate limit.
     ///
     /// If the service hides an item from users without permission behind a 404, AccountKit checks whether the item still
     /// exists before it counts the item as deleted. If the response contains the reason, return ``RemoteAnswer/refused``.

@@ -280,6 +280,13 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             } else {
                 isItemGone = answer == .gone
             }
+            // Some services respond with 412 if the item of a conditional request is missing.
+            if answer == .refused, change.kind != .create, case .conflict(let why) = outcome,
+                try await collection.remote.item(change.object, fetching: fetch) == nil
+            {
+                outcome = change.kind == .delete ? .done : .conflict("it no longer exists (\(why))")
+                isItemGone = true
+            }
             // The item may be that of an earlier attempt, or of this one, if a proxy has repeated the request.
             if change.kind == .create, case .conflict = outcome,
                 case .done(let found?) = try await collection.remote.standing(
