@@ -269,6 +269,9 @@ extension OfflineCollection {
     /// The number of requests without a new row after which a list counts as endless.
     private static var maximumIdleCount: Int { 20 }
 
+    /// The same for all requests since the user last requested the list, because rows may come and go.
+    private static var maximumAllIdleCount: Int { 50 }
+
     private func checkProgress(_ idleCount: Int) throws(AccountError) {
         guard idleCount >= Self.maximumIdleCount else { return }
         throw AccountError(
@@ -301,7 +304,7 @@ extension OfflineCollection {
                 try await removeGone(missing ?? [], from: list)
                 if let end = try await lists.extent(of: list), end.next != nil, !end.isPast(before) {
                     let count = try await lists.noteIdleRequest(for: list)
-                    try checkProgress(count.all < 100 ? count.recent : Self.maximumIdleCount)
+                    try checkProgress(count.all < Self.maximumAllIdleCount ? count.recent : Self.maximumIdleCount)
                 }
             } else {
                 // These pages contain no stored rows, so another search from the stored rows would end at the same position.
