@@ -220,7 +220,7 @@ struct RevocationTests {
             clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
             clock.advance(by: .seconds(1))
-            let next = await store.deliverRevocations { _ in failing }
+            let next = await store.deliverRevocations(with: { _ in failing }, ignoringPauses: false)
             #expect(next.map(\.outcome) == [.queued(failure)], "after \(pause) s")
         }
         #expect(try await store.pendingRevocations().count == 1)
