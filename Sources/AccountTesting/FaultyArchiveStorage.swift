@@ -149,6 +149,8 @@ private struct FaultyTransaction: ArchiveTransaction {
         try await base.reserve(entry, byteCount: byteCount)
     }
 
+    func announceRequest() { base.announceRequest() }
+
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {

@@ -117,6 +117,11 @@ package protocol ArchiveTransaction: Sendable {
     /// AccountKit calls this before it spends a refresh token or code, which it could not recover after a failed write.
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws
 
+    /// Announces that the next change of this transaction, to ``ArchiveEntry/refreshRecord``, precedes a request that spends
+    /// the refresh token. If the process dies, no other process may send that token before the request has ended. The
+    /// following change of that entry contains the outcome of the request.
+    func announceRequest()
+
     /// Writes an entry if the stored revision is `revision`; `nil` means that there is no entry.
     ///
     /// - Returns: The new revision, and whether the change survives a power cut.
@@ -158,6 +163,9 @@ package protocol ArchiveTransaction: Sendable {
 }
 
 extension ArchiveTransaction {
+    /// Does nothing. This default is for a storage whose lease ends with the process that holds it.
+    package func announceRequest() {}
+
     /// Does nothing. This default is for a storage whose ``quarantine(_:label:)`` leaves no entry in the old place.
     package func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
 }

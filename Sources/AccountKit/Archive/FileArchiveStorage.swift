@@ -17,16 +17,16 @@ package struct FileArchiveStorage: ArchiveStorage {
 
     private let directory: ArchiveDirectory
 
-    /// The session, and the index that contains the session while its revocation queue has entries. For other folders,
+    /// The session, and the index that contains the session while its folder has certain entries. For other folders,
     /// `nil`.
-    private let indexed: (session: SessionName, index: RevocationIndex)?
+    private let indexed: (session: SessionName, index: SessionIndex)?
 
     var archivePath: String { directory.path(ArchiveEntry.account.rawValue) }
 
-    /// Creates the storage of a session in a container.
-    package init(container: AppContainer, session: SessionName = .default) {
+    /// Creates the storage of a session in a container. The storage maintains `index`.
+    init(container: AppContainer, session: SessionName, index: SessionIndex) {
         directory = container.folder(container.directory(of: session))
-        indexed = (session, RevocationIndex(container: container))
+        indexed = (session, index)
     }
 
     /// Creates the storage of a folder in a container, for small files other than archives.
@@ -170,7 +170,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     private let directory: ArchiveDirectory
-    private let indexed: (session: SessionName, index: RevocationIndex)?
+    private let indexed: (session: SessionName, index: SessionIndex)?
     private let state: Mutex<State>
     private let reservation: Reservation
 
@@ -178,7 +178,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private let isLeased: Bool
 
     init(
-        directory: ArchiveDirectory, indexed: (session: SessionName, index: RevocationIndex)?, lock: consuming FileLock,
+        directory: ArchiveDirectory, indexed: (session: SessionName, index: SessionIndex)?, lock: consuming FileLock,
         reservation: Reservation, isLeased: Bool
     ) {
         self.directory = directory
@@ -226,7 +226,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     ) async throws -> ArchiveReceipt {
         try await check(entry, is: revision)
         return try await BlockingWork.run { [directory, indexed, reservation] () throws(AccountError) in
-            if let indexed, RevocationQueue.entries.contains(entry) {
+            if let indexed, indexed.index.contains(entry) {
                 // If this fails, only commands that search the folders of all sessions find the entry.
                 try? indexed.index.insert(indexed.session)
             }
@@ -249,11 +249,11 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         }
     }
 
-    /// Removes the session from the index if its queue is empty. If this fails, other commands only open one more folder.
+    /// Removes the session from the index if its folder has no more such entries. If this fails, other commands only open one more folder.
     private static func updateIndex(
-        _ indexed: (session: SessionName, index: RevocationIndex)?, afterRemoving entry: ArchiveEntry
+        _ indexed: (session: SessionName, index: SessionIndex)?, afterRemoving entry: ArchiveEntry
     ) {
-        guard let indexed, RevocationQueue.entries.contains(entry) else { return }
+        guard let indexed, indexed.index.contains(entry) else { return }
         try? indexed.index.removeIfEmpty(indexed.session)
     }
 

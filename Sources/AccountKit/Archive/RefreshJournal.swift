@@ -43,7 +43,8 @@ struct RefreshJournal: Sendable {
     /// response is stored. Returns the date of an earlier request whose response was never stored. If there is such a
     /// date, it stays in the record.
     func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
-        try await change(in: transaction) { record in
+        transaction.announceRequest()
+        return try await change(in: transaction) { record in
             let unfinished = record.date
             record.date = unfinished ?? date
             return unfinished

@@ -11,7 +11,7 @@ import Foundation
 /// A refresh writes the record before it sends the refresh token, and removes the record when the new tokens are
 /// stored. If a process finds a record, the stored token may be spent. After a failure, all processes wait for the
 /// pause in the record.
-package struct RefreshRecord: Codable, Equatable, Sendable {
+struct RefreshRecord: Codable, Equatable, Sendable {
     /// The date of the request that may have spent the stored refresh token; `nil` if there was no such request.
     var date: Date?
 
@@ -97,16 +97,11 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
         nextTry = now.addingTimeInterval(min(max(own, asked), Self.longestPause))
     }
 
-    /// Returns whether this record announces a request that may spend the refresh token, unlike the record of a failure.
-    package func isIntent(after previous: RefreshRecord?) -> Bool {
-        date != nil && failureCount == previous?.failureCount && nextTry == previous?.nextTry
-    }
-
     func encode() throws(AccountError) -> [UInt8] {
         try PropertyListEncoder.xml.bytes(of: self, failure: "the refresh cannot be recorded")
     }
 
-    package static func decode(_ bytes: [UInt8]) -> RefreshRecord? {
+    static func decode(_ bytes: [UInt8]) -> RefreshRecord? {
         guard let record = try? PropertyListDecoder().decode(RefreshRecord.self, from: Data(bytes)),
             record != RefreshRecord()
         else { return nil }

@@ -108,3 +108,15 @@ struct RevocationQueue: Sendable {
         await records.readable(isInteractive: isInteractive) { try await records.vault.storage.read($0) }
     }
 }
+
+extension AppContainer {
+    /// The index of the sessions that have queued revocations, in `Documents/Revocations`.
+    package var revocationIndex: SessionIndex { SessionIndex(RevocationQueue.entries, at: revocationsPath, in: self) }
+}
+
+extension FileArchiveStorage {
+    /// Creates the storage of a session in a container.
+    package init(container: AppContainer, session: SessionName = .default) {
+        self.init(container: container, session: session, index: container.revocationIndex)
+    }
+}

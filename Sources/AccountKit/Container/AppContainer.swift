@@ -133,7 +133,7 @@ extension AppContainer {
     /// The folder of the registrations at services.
     package var registrationsPath: String { documentsPath + "/Clients" }
 
-    /// The folder of the ``RevocationIndex``.
+    /// The folder of the index of the sessions that have queued revocations.
     package var revocationsPath: String { documentsPath + "/Revocations" }
 
     /// Returns a folder of the container. The check of its trust includes each folder between this folder and the root
@@ -171,13 +171,6 @@ extension AppContainer {
         } catch {
             throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)
         }
-    }
-
-    /// Returns whether the folder of a session contains queued revocations. The result is `true` if the folder cannot be
-    /// listed. This function opens no file, so it is fast enough for thousands of sessions.
-    package func mayHaveRevocations(_ session: SessionName) -> Bool {
-        guard let names = try? SystemCall.names(in: directory(of: session)) else { return true }
-        return names.contains { name in RevocationQueue.entries.contains { $0.rawValue == name } }
     }
 }
 

@@ -19,21 +19,22 @@ struct RefreshRecordTests {
         return record
     }
 
-    @Test func `Distinguishes the record of an intent from the record of a failure`() {
-        var intent = record(after: .init(.serverError))
-        let before = intent
-        intent.date = now
-        #expect(intent.isIntent(after: before))
-        #expect(RefreshRecord(date: now).isIntent(after: nil))
-        #expect(!before.isIntent(after: nil), "no request was sent")
-        var failed = intent
-        failed.fail(.init(.offline), at: now.addingTimeInterval(60), jitter: 1)
-        #expect(!failed.isIntent(after: intent), "the request of the intent has failed")
-        var limit = intent
-        for _ in 0..<1000 { limit.fail(.init(.serverError), at: now, jitter: 1) }
-        var next = limit
-        next.fail(.init(.serverError), at: now.addingTimeInterval(301), jitter: 1)
-        #expect(next.failureCount == limit.failureCount && !next.isIntent(after: limit))
+    @Test func `Announces the request of an intent, and no other change`() async throws {
+        let announcementCount = Mutex(0)
+        let storage = HookedStorage(onAnnouncement: { announcementCount.withLock { $0 += 1 } })
+        let journal = RefreshJournal(storage: storage)
+        let counts = try await storage.withTransaction(timeout: .zero) { transaction in
+            var counts: [Int] = []
+            try await journal.recordFailure(.init(.offline), mayBeSpent: false, at: now, in: transaction)
+            counts.append(announcementCount.withLock(\.self))
+            _ = try await journal.recordIntent(at: now, in: transaction)
+            counts.append(announcementCount.withLock(\.self))
+            try await journal.recordFailure(.init(.offline), mayBeSpent: true, at: now, in: transaction)
+            try await journal.forget(in: transaction)
+            counts.append(announcementCount.withLock(\.self))
+            return counts
+        }
+        #expect(counts == [0, 1, 1])
     }
 
     @Test func `Doubles the refresh delay from 2 s up to 5 min`() {

@@ -24,6 +24,9 @@ struct HookedStorage: ArchiveStorage {
     /// Returns whether a lease is still held. Called immediately before the first byte of a refresh token is sent.
     var onFirstByte: @Sendable (Duration) -> Bool = { _ in true }
 
+    /// Called when a transaction announces a request.
+    var onAnnouncement: @Sendable () -> Void = {}
+
     /// The reported durability of each change.
     var durability = ArchiveReceipt.Durability.durable
 
@@ -81,6 +84,11 @@ struct HookedStorage: ArchiveStorage {
 
         func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
             try await base.reserve(entry, byteCount: byteCount)
+        }
+
+        func announceRequest() {
+            hooks.onAnnouncement()
+            base.announceRequest()
         }
 
         func replace(

@@ -1,32 +1,42 @@
 import AccountSupport
 
-/// The index of the sessions of a container that have queued revocations: an empty file for each session in
-/// `Documents/Revocations`, with the session's name. With the index, a command that looks for the queues of other sessions
-/// takes as long with 100,000 sessions as with one.
+/// The index of the sessions of a container whose folders contain certain entries: an empty file for each session, with the
+/// session's name. With the index, a command that looks for these entries takes as long with 100,000 sessions as with one.
 ///
-/// The storage of a session adds the session before it writes the first entry of the queue, and removes the session after
-/// it has removed the last entry. After a crash or a failed write, the index may contain a session without entries.
-package struct RevocationIndex: Sendable {
+/// The storage of a session adds the session before it writes the first of these entries, and removes the session after it
+/// has removed the last one. After a crash or a failed write, the index may contain a session without such entries.
+package struct SessionIndex: Sendable {
     private let container: AppContainer
+    private let folder: ArchiveDirectory
+    private let entries: [ArchiveEntry]
 
-    package init(container: AppContainer) { self.container = container }
+    init(_ entries: [ArchiveEntry], at path: String, in container: AppContainer) {
+        self.entries = entries
+        self.container = container
+        folder = container.folder(path)
+    }
 
-    private var folder: ArchiveDirectory { container.folder(container.revocationsPath) }
+    func contains(_ entry: ArchiveEntry) -> Bool { entries.contains(entry) }
 
     /// Returns the sessions in the index, by name.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/inaccessible``, or
     ///   ``AccountError/Code-swift.struct/insecureContainer`` if another user could have changed the index.
     package func sessions() throws(AccountError) -> [SessionName] {
-        let folder = folder
         try folder.checkTrust()
         let names = try mapping(folder.path) { () throws(SystemCallError) in try SystemCall.names(in: folder.path) }
         return names.sorted().compactMap { name in try? SessionName(name) }
     }
 
+    /// Returns whether the folder of a session contains one of the entries. The result is `true` if the folder cannot be
+    /// listed. This function opens no file, so it is fast enough for thousands of sessions.
+    package func mayHaveEntries(_ session: SessionName) -> Bool {
+        guard let names = try? SystemCall.names(in: container.directory(of: session)) else { return true }
+        return names.contains { name in entries.contains { $0.rawValue == name } }
+    }
+
     /// Adds a session durably. Requires the lock of the session.
     func insert(_ session: SessionName) throws(AccountError) {
-        let folder = folder
         let isNew = try !folder.exists(with: session.rawValue)
         if isNew { try folder.make(before: session.rawValue) }
         try mapping(folder.path) { () throws(SystemCallError) in
@@ -36,9 +46,9 @@ package struct RevocationIndex: Sendable {
         }
     }
 
-    /// Removes a session whose queue is empty. Requires the lock of the session.
+    /// Removes a session whose folder contains none of the entries. Requires the lock of the session.
     func removeIfEmpty(_ session: SessionName) throws(AccountError) {
-        guard !container.mayHaveRevocations(session) else { return }
+        guard !mayHaveEntries(session) else { return }
         let path = folder.path(session.rawValue)
         try mapping(path) { () throws(SystemCallError) in
             // Do not remove a file that AccountKit did not create.
