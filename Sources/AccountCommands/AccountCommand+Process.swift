@@ -51,15 +51,21 @@ extension AccountCommand {
         }
         // Use a table: comparing the names of commands in order would create the help texts of all commands before the
         // match.
-        let frequent: [String: any ParsableCommand.Type] = [
+        let frequent: [String: any AsyncParsableCommand.Type] = [
             "token": TokenCommand<App>.self, "whoami": WhoAmICommand<App>.self,
         ]
         guard let name = arguments.first,
             let subcommand = frequent[name]
-                ?? configuration.subcommands.first(where: { $0.configuration.commandName == name }),
-            // If this fails, parsing with the whole tree fails for the same reason, and reports the error.
-            let command = try? subcommand.parseAsRoot(Array(arguments.dropFirst())), type(of: command) == subcommand
+                ?? groups.lazy.flatMap(\.subcommands).first(where: { $0.configuration.commandName == name })
         else { return nil }
-        return command as? any AsyncParsableCommand
+        return parsedAlone(Array(arguments.dropFirst()), as: subcommand)
+    }
+
+    /// Returns `nil` if the arguments name a nested subcommand or are not valid: parsing with the whole tree then fails for
+    /// the same reason, and reports the error.
+    private static func parsedAlone<Command: AsyncParsableCommand>(
+        _ arguments: [String], as type: Command.Type
+    ) -> (any AsyncParsableCommand)? {
+        try? type.parseAsRoot(arguments) as? Command
     }
 }

@@ -22,7 +22,8 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \(App.environmentPrefix)_KEY \
                 (the archive's key, if set up with `\(CommandLine.toolName) key add environment`).
                 """,
-            version: version, subcommands: [UnknownCommand<App>.self], groupedSubcommands: groups,
+            version: version, subcommands: [UnknownCommand<App>.self],
+            groupedSubcommands: groups.map { CommandGroup(name: $0.name, subcommands: $0.subcommands) },
             defaultSubcommand: UnknownCommand<App>.self)
     }
 
@@ -30,24 +31,20 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
         App.version.isEmpty ? accountKitVersion : "\(App.version) (AccountKit \(accountKitVersion))"
     }
 
-    private static var groups: [CommandGroup] {
-        [
-            CommandGroup(
-                name: "Sign in",
-                subcommands: [
-                    LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
-                ]),
-            CommandGroup(name: "Tokens", subcommands: [TokenCommand<App>.self, RefreshCommand<App>.self]),
-            CommandGroup(
-                name: "Sessions",
-                subcommands: [SessionsCommand<App>.self, SwitchCommand<App>.self]),
-            CommandGroup(
-                name: "Keys", subcommands: [KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self]),
-        ] + App.commandGroups.map { CommandGroup(name: $0.name, subcommands: $0.subcommands) } + [
-            CommandGroup(
-                name: "Maintenance",
-                subcommands: [DoctorCommand<App>.self])
+    typealias Group = (name: String, subcommands: [any AsyncParsableCommand.Type])
+
+    /// The subcommands under their headings in the help.
+    static var groups: [Group] {
+        let own: [Group] = [
+            (
+                "Sign in",
+                [LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self]
+            ),
+            ("Tokens", [TokenCommand<App>.self, RefreshCommand<App>.self]),
+            ("Sessions", [SessionsCommand<App>.self, SwitchCommand<App>.self]),
+            ("Keys", [KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self]),
         ]
+        return own + App.commandGroups.map { ($0.name, $0.subcommands) } + [("Maintenance", [DoctorCommand<App>.self])]
     }
 
     /// Creates the command, for the parser.

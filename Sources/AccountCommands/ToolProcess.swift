@@ -1,5 +1,6 @@
 public import AccountKit
 public import ArgumentParser
+import AccountSupport
 import CAccountKitShims
 
 #if canImport(Glibc)
@@ -112,7 +113,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         guard code == .success || code == .validationFailure else {
             let message = message(for: error)
             // The parser shows an error without a description as Swift does.
-            let isSwift = !(error is any CustomStringConvertible) && message == "\(error)"
+            let isSwift = error.ownDescription == nil && message == "\(error)"
             Terminal.say("\(CommandLine.toolName): \(isSwift ? error.userText : message)")
             return code
         }

@@ -11,7 +11,7 @@ import Foundation
 ///
 /// Each kind of request has a list of responses. The last response of the list repeats. If a list is empty, the service
 /// accepts each request of this kind.
-public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority, TokenExchangeAuthority {
+public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ServiceAuthority {
     /// A kind of request.
     public enum Request: Sendable, Hashable, CaseIterable {
         case verify, refresh, revoke, signIn, updateProfile, derive
@@ -144,15 +144,21 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         return Identity(id: account.id, username: account.username)
     }
 
+    // MARK: ServiceAuthority
+
+    package var passwordWay: (any PasswordAuthority)? { self }
+    package var tokenWay: (any TokenAuthority)? { self }
+    package var derivesTokens: Bool { true }
+
     /// Returns `tokenExchange` if the target has an audience or the account has no refresh token, and otherwise
     /// `refresh`.
-    public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+    package func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
         target.audience != nil || account.credentials.refreshToken == nil ? .tokenExchange : .refresh
     }
 
     /// Returns the tokens in the script. If there are none, this method issues tokens that are valid for an hour,
     /// without a refresh token: `derived-1`, then `derived-2`, with increasing numbers.
-    public func exchangeToken(
+    package func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {
         if case .tokens(let credentials) = try await next(.derive) { return credentials }

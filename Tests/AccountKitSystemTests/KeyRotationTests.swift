@@ -71,8 +71,15 @@ struct KeyRotationTests {
 
     @Test(arguments: [Stop.before, .after])
     func `The archive opens after a rotation that stopped at the key file`(stop: Stop) async throws {
-        let store = try await signIn(Wrapper(base: file, stop: stop))
+        let storage = FaultyArchiveStorage(FileArchiveStorage(container: container))
+        _ = try await signIn()
+        let old = try folder.bytes(file.path)
+        // The archive is written with both keys, the key file is replaced, and the archive is written with the new key.
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
+        let store = AccountStore(storage: storage, appIdentifier: container.identifier, keySources: [file])
         await expectAccountError(.inaccessible) { try await store.rotateKey(of: .keyFile) }
+        #expect(try folder.bytes(file.path) != old)
+        if stop == .before { try old.write(to: URL(filePath: file.path)) }
         try await expectSignedIn(2)
         #expect(try folder.names(in: keys) == ["Account.key"])
         // No key opens the other slot, and a rotation needs all keys.
@@ -99,25 +106,7 @@ struct KeyRotationTests {
     /// When a rotation stops.
     enum Stop { case before, after }
 
-    /// A source that wraps another one, for example to log or to ask a security chip first.
-    private struct Wrapper: StoredKeySource {
-        let base: any StoredKeySource
-        var stop: Stop?
-        var kind: KeyKind { base.kind }
-        var isInteractive: Bool { base.isInteractive }
-        func key() async throws -> ArchiveKey? { try await base.key() }
-        func keyFromUser(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromUser(attempt: attempt) }
-        func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
-        func settle() async throws { try await base.settle() }
-        func remove() async throws { try await base.remove() }
-
-        func replace(with key: ArchiveKey) async throws {
-            if stop != .before { try await base.replace(with: key) }
-            if stop != nil { throw AccountError(.inaccessible, "stopped") }
-        }
-    }
-
-    @Test func `Supports all operations of a key file through a wrapper`() async throws {
+    @Test func `Removes leftovers beside a key file, and replaces and removes the key`() async throws {
         // Creating the archive removes leftovers of a crash beside the key.
         try FileManager.default.createDirectory(atPath: keys, withIntermediateDirectories: true)
         for path in [folder.path, folder.path + "/Library", keys] {
@@ -126,7 +115,7 @@ struct KeyRotationTests {
         let leftover = keys + "/Account.key.0123456789abcdef.tmp"
         #expect(FileManager.default.createFile(atPath: leftover, contents: nil))
         let command = try CommandKey(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
-        let store = try await signIn(Wrapper(base: file), command)
+        let store = try await signIn(file, command)
         #expect(try folder.names(in: keys) == ["Account.key"])
 
         // Rotate.

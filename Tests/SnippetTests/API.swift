@@ -41,7 +41,7 @@ enum BoundTokens {
 }
 
 enum OtherAPI {
-    static func token(_ store: AccountStore, _ authority: any TokenExchangeAuthority) async throws -> Secret {
+    static func token(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Secret {
         // snippet.derived
         let billing = try TokenTarget(resources: ["https://billing.example.com/"], scopes: ["invoices:read"])
         let token = try await store.accessToken(for: billing, with: authority)

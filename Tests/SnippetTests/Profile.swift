@@ -61,7 +61,7 @@ enum Profiles {
         // snippet.end
     }
 
-    static func send(_ store: AccountStore, _ authority: any ProfileAuthority) async throws {
+    static func send(_ store: AccountStore, _ authority: any AccountAuthority) async throws {
         // snippet.send
         try await store.updateProfile(with: authority) { $0.nickname = "Al" }
         // snippet.end

@@ -288,8 +288,7 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
 }
 
 /// The service from the point of view of one process.
-struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, TokenExchangeAuthority, ExchangeAuthority
-{
+struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ServiceAuthority {
     let process: SimulatedProcess
 
     var supportsPerGrantRevocation: Bool { process.world.weather.supportsPerGrantRevocation }

@@ -129,8 +129,8 @@ extension LoginCommand {
         return secret
     }
 
-    func signInAsClient(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Account {
-        guard let authority = authority as? any ClientAuthority else {
+    func signInAsClient(_ store: AccountStore, _ authority: any ServiceAuthority) async throws -> Account {
+        guard let authority = authority.clientWay else {
             throw AccountError(
                 .invalidArgument, "this service offers no sign-in without a user",
                 hint: "add --issuer URL, with the address of the authorization server")

@@ -22,15 +22,15 @@ extension LoginCommand {
     /// Asks on a terminal if the session has a token for another API. Without a terminal, chooses a session with the name
     /// of the host, unless the user named the session.
     func place(
-        for service: AccountService, _ authority: any AccountAuthority, besides earlier: Account?,
+        for service: AccountService, _ authority: any ServiceAuthority, besides earlier: Account?,
         in context: CommandContext<App>
     ) async throws -> Place {
-        let api = authority as? any DiscoveringAuthority
+        let isNamedByAPI = authority.namingAPI != nil
         // With an issuer, the options may name the API.
-        guard !stepUp, let earlier, let url = api == nil ? service.resources.first : service.url,
+        guard !stepUp, let earlier, let url = isNamedByAPI ? service.url : service.resources.first,
             let ruled = try? RuleURL(String(url.prefix { $0 != "?" }))
         else { return .here }
-        let resources = try await api?.signInResources() ?? service.resources
+        let resources = isNamedByAPI ? try await authority.signInResources() : service.resources
         let issuer = authority.accountIssuer
         let remembered = context.readableService(of: context.session)?.url
         guard earlier.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: issuer) else {

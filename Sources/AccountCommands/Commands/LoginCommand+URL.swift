@@ -8,9 +8,9 @@ extension LoginCommand {
     ///   - server: The server that the user chose in the conversation.
     ///   - service: Receives the scopes that the API requires.
     func prepared(
-        _ authority: any DiscoveringAuthority, for account: Account?, expecting expected: String?,
+        _ authority: any ServiceAuthority, for account: Account?, expecting expected: String?,
         choosing server: String?, adding service: inout AccountService, in context: CommandContext<App>
-    ) async throws -> any AccountAuthority {
+    ) async throws -> any ServiceAuthority {
         var authority = authority
         if service.issuer == nil {
             authority =
@@ -35,8 +35,8 @@ extension LoginCommand {
 
     /// Returns the authority with one of the authorization servers that the API names.
     func choosingServer(
-        of authority: any DiscoveringAuthority, expecting expected: String?, in context: CommandContext<App>
-    ) async throws -> any DiscoveringAuthority {
+        of authority: any ServiceAuthority, expecting expected: String?, in context: CommandContext<App>
+    ) async throws -> any ServiceAuthority {
         let servers = try await authority.authorizationServers()
         let known = expected.map(Self.withoutSlash).flatMap { expected in
             servers.first { Self.withoutSlash($0) == expected }
@@ -78,10 +78,9 @@ extension LoginCommand {
     ///
     /// - Parameter url: The URL of the API. The question is asked once for this URL and service.
     func confirmService(
-        of authority: any DiscoveringAuthority, at url: String?, in context: CommandContext<App>
+        of authority: any ServiceAuthority, at url: String?, in context: CommandContext<App>
     ) async throws {
-        let service = try await authority.signInService()
-        guard service.place != service.apiPlace else { return }
+        guard let service = try await authority.signInService(), service.place != service.apiPlace else { return }
         Terminal.say("\(service.apiPlace) uses \(service.place) to sign you in.")
         guard service.isNamedByAPIOnly, !service.isNearAPI, LoginConversation<App>.isPossible(options) else { return }
         let earlier = context.readableService(of: context.session)
@@ -104,12 +103,12 @@ extension LoginCommand {
 
     /// Runs a sign-in again if the service rejects the stored registration of the tool, which is then registered again.
     func registeringAgain(
-        at authority: any AccountAuthority, _ signIn: () async throws -> Account
+        at authority: any ServiceAuthority, _ signIn: () async throws -> Account
     ) async throws -> Account {
         do {
             return try await signIn()
         } catch {
-            guard (authority as? any RegisteringAuthority)?.hasRejectedRegistration == true else { throw error }
+            guard authority.hasRejectedRegistration else { throw error }
             Terminal.say("The service no longer knows the registration of this tool. Registering it again…")
             return try await signIn()
         }

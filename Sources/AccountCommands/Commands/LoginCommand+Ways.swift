@@ -11,9 +11,9 @@ import Foundation
 /// The ways to sign in.
 extension LoginCommand {
     func signInOnDevice(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
+        _ store: AccountStore, _ authority: any ServiceAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
-        guard let authority = authority as? any DeviceAuthority else {
+        guard let authority = authority.deviceWay else {
             throw AccountError(
                 .invalidArgument, "this service offers no sign-in on another device", hint: "omit --device")
         }
@@ -30,9 +30,9 @@ extension LoginCommand {
 
     /// Signs in with the browser. Falls back to a sign-in on another device, unless the user requested the browser.
     func signInWithBrowserOrDevice(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
+        _ store: AccountStore, _ authority: any ServiceAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
-        guard let browserAuthority = authority as? any BrowserAuthority else {
+        guard let browserAuthority = authority.browserWay else {
             throw AccountError(.invalidArgument, "this service offers no sign-in with a browser", hint: "omit --web")
         }
         var isShown = false
@@ -91,18 +91,18 @@ extension LoginCommand {
             }
         } catch {
             let isFinal = error.code != .misconfigured || isShown || ways.web || ways.paste
-            guard !isFinal, authority is any DeviceAuthority else { throw error }
+            guard !isFinal, authority.deviceWay != nil else { throw error }
             do {
                 return try await signInOnDevice(store, authority, question)
-            } catch let second as AccountError where authority is any DiscoveringAuthority {
+            } catch let second as AccountError where authority.namingAPI != nil {
                 // Report why the browser cannot be used. The second error only says that there is no other way to sign in.
                 throw second.code == .misconfigured ? error : second
             }
         }
     }
 
-    private func reminderText(for authority: any AccountAuthority) -> String {
-        let isRegistered = issuer.clientID == nil && authority is any DiscoveringAuthority
+    private func reminderText(for authority: any ServiceAuthority) -> String {
+        let isRegistered = issuer.clientID == nil && authority.namingAPI != nil
         return isRegistered
             ? "Still waiting for the browser. If it shows an error, the service may no longer know the registration of "
                 + "this tool: press Ctrl-C, and add --register to register it again."
@@ -188,9 +188,9 @@ extension LoginCommand {
     }
 
     func signInWithToken(
-        _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint, asks: Bool
+        _ store: AccountStore, _ authority: any ServiceAuthority, _ hint: CommandHint, asks: Bool
     ) async throws -> Account {
-        guard let authority = authority as? any TokenAuthority else {
+        guard let authority = authority.tokenWay else {
             throw AccountError(
                 .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
         }
@@ -214,9 +214,9 @@ extension LoginCommand {
     }
 
     func signInWithPassword(
-        _ store: AccountStore, _ authority: any AccountAuthority
+        _ store: AccountStore, _ authority: any ServiceAuthority
     ) async throws -> Account {
-        guard let authority = authority as? any PasswordAuthority else {
+        guard let authority = authority.passwordWay else {
             throw AccountError(.invalidArgument, "this service does not accept passwords", hint: "omit --password")
         }
         let canPrompt = Terminal.isTerminal(.input)

@@ -105,7 +105,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 throw ValidationError(
                     "the argument is not a URL, such as https://api.example.com; --password prompts for the password")
             }
-            if let service = App.services.first(where: { $0.name == url.lowercased() }) {
+            if let service = App.service(named: url) {
                 throw ValidationError("\(service.name) is not a URL: use --service \(service.name)")
             }
             throw ValidationError("the argument is not a URL, such as https://api.example.com")
@@ -149,8 +149,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let earlier = await earlierAccount(in: context)
         let place = try await place(for: plan.service, plan.authority, besides: earlier, in: context)
         if case .session(let session) = place { return try await signIn(in: session, answering: answers) }
-        if [.browser, .device].contains(plan.way), let api = plan.authority as? any DiscoveringAuthority {
-            try await confirmService(of: api, at: plan.service.url, in: context)
+        if [.browser, .device].contains(plan.way) {
+            try await confirmService(of: plan.authority, at: plan.service.url, in: context)
         }
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
         await context.deliverRevocations(to: plan.authority.accountIssuer)
@@ -171,9 +171,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         reportReplacement(
             by: account, in: session, of: isReplacing ? earlier : nil, question, context)
         try await report(account, of: plan, in: session, replaced: question.replaced, context)
-        if let authority = plan.authority as? any RegisteringAuthority {
-            await context.removeReplacedRegistration(before: account, at: authority)
-        }
+        await context.removeReplacedRegistration(before: account, at: plan.authority)
         // Also deliver the revocation of the replaced session.
         await context.deliverRevocations()
     }
@@ -181,7 +179,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// Where and how to sign in, before the first request of the sign-in.
     private struct Plan {
         var service: AccountService
-        let authority: any AccountAuthority
+        let authority: any ServiceAuthority
         let way: SignInWay
 
         /// Whether to ask for the token, because the user chose this way in the conversation.
@@ -262,8 +260,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let client = account.isClient ? "the client " : ""
         let word = account.isNamedAfterAPI ? "to" : "as"
         Terminal.say(.success, "Signed in \(word) \(client)\(bold: account.shownName)\(place)\(name).")
-        let advisor = plan.authority as? any RefreshTokenAdvisor
-        let advice = await advisor?.refreshTokenAdvice(usesBrowser: plan.way == .browser)
+        let advice = await plan.authority.refreshTokenAdvice(usesBrowser: plan.way == .browser)
         let hint = context.hint(for: session)
         let limit = StateText.limit(of: account, advice: advice, isToken: plan.way == .token, hint)
         if let limit { Terminal.say(.warning, StyledText(limit)) }
@@ -276,14 +273,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// Returns the URLs of the APIs that the user signed in for. The metadata of an API may name a larger resource, such as
     /// its whole server.
     private func apis(of account: Account, _ plan: Plan) -> [String] {
-        guard let authority = plan.authority as? any DiscoveringAuthority, !account.credentials.resources.isEmpty else {
-            return []
-        }
-        if let problem = authority.audienceProblem(of: account.credentials) {
+        guard let url = plan.authority.namingAPI, !account.credentials.resources.isEmpty else { return [] }
+        if let problem = plan.authority.audienceProblem(of: account.credentials) {
             Terminal.say("note: no rule was created, so other programs get no token there: \(problem)")
             return plan.service.resources
         }
-        return [authority.url] + plan.service.resources
+        return [url] + plan.service.resources
     }
 
     private func service(
@@ -309,9 +304,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func authority(
         for service: inout AccountService, in context: CommandContext<App>,
         answering answers: LoginConversation<App>.Answers?, extending account: Account?
-    ) async throws -> any AccountAuthority {
+    ) async throws -> any ServiceAuthority {
         let authority = try context.authority(for: service, timeout: .seconds(30))
-        if let authority = authority as? any DiscoveringAuthority {
+        if authority.namingAPI != nil {
             // A remembered client ID is only for the service that the user gave it for.
             let isRemembered = (answers?.clientID ?? issuer.clientID) == nil && service.clientID != nil
             let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
@@ -352,7 +347,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// Throws an error if a known service requires a client ID, and there is none.
     private func checkClientID(of service: AccountService, for way: SignInWay) throws(AccountError) {
         guard way != .token, service.clientID == nil,
-            let known = App.services.first(where: { $0.name == service.name })
+            let known = App.service(named: service.name)
         else { return }
         throw AccountError(
             .misconfigured, "\(known.title) requires a client ID",
@@ -368,9 +363,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             !plan.isMachine || [.invalidScope, .invalidTarget].contains(code)
         {
             advised.hint = advice.hint
-            if code == .invalidScope, let scopes = await (plan.authority as? any RefreshTokenAdvisor)?.signInScopes(),
-                !scopes.isEmpty, !plan.isMachine
-            {
+            let scopes = code == .invalidScope ? await plan.authority.signInScopes() : []
+            if !scopes.isEmpty, !plan.isMachine {
                 advised.hint? += ". This sign-in requested \(scopes.joined(separator: ", ").shown)"
             }
             return advised
@@ -407,7 +401,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func way(
-        for authority: any AccountAuthority, of service: AccountService
+        for authority: any ServiceAuthority, of service: AccountService
     ) throws(AccountError) -> SignInWay {
         if ways.device { return .device }
         if ways.web || ways.paste { return .browser }
@@ -418,7 +412,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             return .client
         }
         guard Terminal.isTerminal(.input) else {
-            let known = App.services.first { $0.name == service.name }
+            let known = App.service(named: service.name)
             let ways: [(way: SignInWay, option: String, isSupported: Bool)] = [
                 (.device, "--device", true), (.browser, "--web", known?.supportsBrowser != false),
                 (.token, "--with-token", true), (.password, "--password-stdin and --username NAME", known == nil),
@@ -432,9 +426,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 .invalidArgument, "there is no terminal for a prompt",
                 hint: "choose how to sign in with \(offered.joined(separator: ", or "))\(client)")
         }
-        if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
-        if authority is any DeviceAuthority { return .device }
-        return authority is any PasswordAuthority ? .password : .token
+        if authority.browserWay != nil, ExternalProgram.hasBrowser { return .browser }
+        if authority.deviceWay != nil { return .device }
+        return authority.passwordWay != nil ? .password : .token
     }
 }
 

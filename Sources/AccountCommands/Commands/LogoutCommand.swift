@@ -111,9 +111,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     private func signOut(
         _ store: AccountStore, _ context: CommandContext<App>
     ) async throws -> (
-        report: SignOutReport, page: String?, registration: (account: Account, authority: any RegisteringAuthority)?
+        report: SignOutReport, page: String?, registration: (account: Account, authority: any ServiceAuthority)?
     ) {
-        var authority: (any AccountAuthority)?
+        var authority: (any ServiceAuthority)?
         var signedIn: Account?
         if !local, let account = await store.load().account {
             signedIn = account
@@ -137,12 +137,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 "Other machines that use this store are signed out too. The tokens in the archive stay valid at the service until "
                     + "they expire.")
         }
-        var registration: (account: Account, authority: any RegisteringAuthority)?
-        if let signedIn, report.account != nil, let authority = authority as? any RegisteringAuthority {
+        var registration: (account: Account, authority: any ServiceAuthority)?
+        if let signedIn, report.account != nil, let authority {
             registration = (signedIn, authority)
         }
         guard case .notSupported = report.revocation else { return (report, nil, registration) }
-        return (report, await (authority as? any EndSessionAuthority)?.endSessionURL(), registration)
+        return (report, await authority?.endSessionURL(), registration)
     }
 
     private func text(_ session: SessionName, _ report: SignOutReport, endingAt page: String?) -> String {

@@ -127,13 +127,13 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 .misconfigured, "the tokens of this session are not bound to a key, so their requests need no proof",
                 hint: "omit --dpop-proof")
         }
-        guard let authority = try context.authority(of: account) as? any ProofAuthority else {
-            throw AccountError(.misconfigured, "the service of this tool does not bind tokens to a key")
-        }
+        let authority = try context.authority(of: account)
         var bound = credentials
         bound.proofKey = account.credentials.proofKey
         do {
-            return try authority.proof(of: bound, method: dpopProof[0], url: dpopProof[1], nonce: dpopNonce)
+            let proof = try authority.proof(of: bound, method: dpopProof[0], url: dpopProof[1], nonce: dpopNonce)
+            if let proof { return proof }
+            throw AccountError(.misconfigured, "the service of this tool does not bind tokens to a key")
         } catch let AuthorityError.misconfigured(problem) {
             throw AccountError(.misconfigured, "a proof cannot be created: \(problem)")
         }

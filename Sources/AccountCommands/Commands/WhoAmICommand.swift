@@ -63,7 +63,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                         ? await context.store.confirmMachine(with: authority, timeout: .seconds(5))
                         : await context.store.checkSession(with: authority, timeout: .seconds(5))
                 }
-                if case .verified = state { requirement = (authority as? any DiscoveringAuthority)?.unmetRequirement }
+                if case .verified = state { requirement = authority.unmetRequirement }
             }
         }
         var document = StateDocument(state, session: context.session)

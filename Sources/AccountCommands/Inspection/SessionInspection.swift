@@ -135,9 +135,7 @@ struct SessionInspection<App: AccountApplication> {
 
     /// Returns no findings if there is no authority, because every command that needs the authority reports the reason.
     func clockFindings(of account: Account?) async -> [Finding] {
-        guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)),
-            let authority = authority as? any ClockAuthority
-        else { return [] }
+        guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)) else { return [] }
         do {
             // A smaller difference affects neither tokens nor certificates.
             guard let offset = try await authority.clockOffset(), abs(offset.seconds) > 60 else { return [] }

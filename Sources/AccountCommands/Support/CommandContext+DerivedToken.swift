@@ -16,7 +16,8 @@ extension CommandContext {
         {
             return kept
         }
-        guard let authority = try authority(of: account) as? any TokenExchangeAuthority else {
+        let authority = try authority(of: account)
+        guard authority.derivesTokens else {
             throw AccountError(.misconfigured, "the service of this tool does not issue tokens for other APIs")
         }
         let isUsable = kept.map { !$0.credentials.expires(within: .zero, of: now) } == true

@@ -14,7 +14,7 @@ extension CommandContext {
 
     /// Removes the registration of the tool that a session used, unless a session, a queued revocation or a sign-in uses
     /// it. The sessions in a shared store are not known completely, so their registrations stay.
-    package func removeRegistration(of account: Account, at authority: any RegisteringAuthority) async {
+    package func removeRegistration(of account: Account, at authority: any ServiceAuthority) async {
         guard location == nil else { return }
         do {
             try await authority.removeRegistration(of: account) { try await usesClient(of: account) }
@@ -25,7 +25,7 @@ extension CommandContext {
     }
 
     /// Removes the registration that a sign-in has replaced, in the same way.
-    func removeReplacedRegistration(before account: Account, at authority: any RegisteringAuthority) async {
+    func removeReplacedRegistration(before account: Account, at authority: any ServiceAuthority) async {
         guard location == nil, authority.hasReplacedRegistration else { return }
         // The revocation of the replaced session needs its client.
         await deliverRevocations(of: archive, isRequested: true)

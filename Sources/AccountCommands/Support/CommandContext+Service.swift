@@ -71,7 +71,7 @@ extension CommandContext {
     /// Returns the authority for the service that issued an account's tokens, regardless of the settings.
     package func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
-    ) throws -> any AccountAuthority {
+    ) throws -> any ServiceAuthority {
         let session = other ?? session
         let isChosen = session == chosenSession
         var named = AccountService(
@@ -100,9 +100,8 @@ extension CommandContext {
         if let problem = ownClientProblem(of: account) { return StateText.sentences(problem) }
         guard account.credentials.machine?.workload != nil else { return nil }
         do {
-            guard let authority = try authority(of: account, timeout: .seconds(5)) as? any ClientAuthority,
-                let problem = await authority.assertionProblem(for: account, isQuick: isQuick)
-            else { return nil }
+            let authority = try authority(of: account, timeout: .seconds(5))
+            guard let problem = await authority.assertionProblem(for: account, isQuick: isQuick) else { return nil }
             if case .misconfigured(let text) = problem { return text }
             return "\(SessionDecision.reason(for: problem))"
         } catch {
@@ -127,17 +126,17 @@ extension CommandContext {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
 
-    func authority(for service: AccountService, timeout: Duration) throws -> any AccountAuthority {
+    func authority(for service: AccountService, timeout: Duration) throws -> any ServiceAuthority {
         try checkProgram(of: service.workload)
-        return try App.authority(with: AuthorityOptions(service: service, timeout: timeout, logger: logger))
+        let options = AuthorityOptions(service: service, timeout: timeout, logger: logger)
+        return try App.authority(with: options).serviceAuthority
     }
 
     /// Whether the app can sign in by the URL of an API. Other apps ignore ``AccountService/url``, or throw an error
     /// because there is no issuer.
     var acceptsAPIs: Bool {
         let service = AccountService(url: "https://api.example.com")
-        return App.acceptsIssuer
-            && (try? authority(for: service, timeout: .seconds(10))) is any DiscoveringAuthority
+        return App.acceptsIssuer && (try? authority(for: service, timeout: .seconds(10)))?.namingAPI != nil
     }
 
     /// Returns the service to sign in to: the service in the options, otherwise the service of the session's last
@@ -242,13 +241,12 @@ extension CommandContext {
             } else {
                 try? authority(for: rememberedService(), timeout: .seconds(10))
             }
-        if let authority { return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? []) }
+        if let authority { return own + authority.networkSettings }
         // Before the first sign-in, a problem with the network's settings is the same for each service. No request can reach the
         // name below (RFC 6761, section 6.4).
         let unknown = try? self.authority(
             for: AccountService(issuer: "https://unknown.invalid"), timeout: .seconds(10))
-        let settings = (unknown as? any NetworkSettingsAuthority)?.networkSettings ?? []
-        return own + settings.filter { $0.problem != nil }
+        return own + (unknown?.networkSettings ?? []).filter { $0.problem != nil }
     }
 }
 

@@ -4,13 +4,13 @@ import ArgumentParser
 enum SignInWay {
     case device, browser, password, token, client
 
-    fileprivate func isOffered(by authority: any AccountAuthority) -> Bool {
+    fileprivate func isOffered(by authority: any ServiceAuthority) -> Bool {
         switch self {
-        case .device: authority is any DeviceAuthority
-        case .browser: authority is any BrowserAuthority
-        case .password: authority is any PasswordAuthority
-        case .token: authority is any TokenAuthority
-        case .client: authority is any ClientAuthority
+        case .device: authority.deviceWay != nil
+        case .browser: authority.browserWay != nil
+        case .password: authority.passwordWay != nil
+        case .token: authority.tokenWay != nil
+        case .client: authority.clientWay != nil
         }
     }
 }
@@ -19,7 +19,7 @@ extension AccountApplication {
     /// Returns whether the app's service supports one of these ways. A service that the user chooses may support any.
     static func offers(_ ways: [SignInWay]) -> Bool {
         // If there is no authority, the sign-in reports the reason.
-        guard !acceptsIssuer, let authority = try? authority() else { return true }
+        guard !acceptsIssuer, let authority = try? authority().serviceAuthority else { return true }
         return ways.contains { $0.isOffered(by: authority) }
     }
 

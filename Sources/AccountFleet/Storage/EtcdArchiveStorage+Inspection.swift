@@ -1,7 +1,7 @@
 package import AccountKit
 import AccountSupport
 
-extension EtcdArchiveStorage: InspectableArchiveStorage {
+extension EtcdArchiveStorage {
     /// Reports the nodes, the quorum, the process that holds the refresh lease, and the roles of the etcd user.
     package func inspect() async -> [StorageObservation] {
         async let leaseHolder = client.value { try await $0.send(.range(key(".refresh")), .reading).object }

@@ -6,7 +6,7 @@ extension OAuthAuthority: BrowserAuthority {
     /// RFC 8252, section 7.3).
     ///
     /// The service must accept the redirect URI `http://127.0.0.1/callback` with any port, or the redirect URI in the
-    /// options. For Microsoft, the redirect URI is `http://localhost/callback`. The sign-in listens only on the
+    /// options. For Microsoft, the redirect URI is `http://localhost/callback`, and a ``KnownService`` may have another one. The sign-in listens only on the
     /// loopback interface, stops listening when it ends, and shows its result in the browser.
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError`
@@ -24,7 +24,7 @@ extension OAuthAuthority: BrowserAuthority {
             throw documents.flaw(of: .authorization)
                 ?? AuthorityError.misconfigured("\(issuer) does not support sign-in with a browser")
         }
-        if let api { try api.checkChallengeMethods(in: endpoint.document, of: issuer) }
+        if let api { try api.checkChallengeMethods(in: endpoint.document, of: issuer, quirks) }
         let scopes = try await requestedScopes()
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()

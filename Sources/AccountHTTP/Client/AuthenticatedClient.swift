@@ -357,11 +357,13 @@ public struct AuthenticatedClient: Sendable {
     ) async throws -> ServiceResponse {
         guard let transport else {
             return try await connection.send(
-                request, timeout: timeout, clock: SystemWallClock(), logger: logger)
+                request, timeout: timeout, clock: SystemWallClock(), logger: logger
+            ).asRequested(by: request)
         }
         return try await nonces.exchange(request, clock: SystemWallClock()) { request in
             let response = try await transport(request.message, request.body)
             return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
+                .asRequested(by: request)
         }
     }
 

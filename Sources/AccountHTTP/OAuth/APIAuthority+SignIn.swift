@@ -1,5 +1,13 @@
 public import AccountKit
 
+extension APIAuthority {
+    package var passwordWay: (any PasswordAuthority)? { self }
+    package var tokenWay: (any TokenAuthority)? { self }
+    package var deviceWay: (any DeviceAuthority)? { self }
+    package var browserWay: (any BrowserAuthority)? { self }
+    package var clientWay: (any ServiceAuthority)? { self }
+}
+
 extension APIAuthority: BrowserAuthority {
     /// Asks the API for its authorization server, registers the app if necessary, and prepares a sign-in.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
@@ -32,13 +40,13 @@ extension APIAuthority: PasswordAuthority {
     }
 }
 
-extension APIAuthority: DiscoveringPasswordAuthority {
+extension APIAuthority {
     package func preparePasswordSignIn() async throws {
         try await authority(receiving: .password).preparePasswordSignIn()
     }
 }
 
-extension APIAuthority: ClientAuthority {
+extension APIAuthority {
     package func signInAsClient() async throws -> Account { try await authority(receiving: nil).signInAsClient() }
 
     package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {

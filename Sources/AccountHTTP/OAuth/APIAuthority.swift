@@ -345,35 +345,37 @@ extension APIAuthority: AccountAuthority {
     }
 }
 
-extension APIAuthority: ExchangeAuthority {
+extension APIAuthority: ServiceAuthority {
     package func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
         try await authority(of: account).prepare(request, of: account)
     }
 }
 
-extension APIAuthority: TokenExchangeAuthority {
+extension APIAuthority {
+    package var derivesTokens: Bool { true }
+
     /// Returns the grant used to obtain a token for a target.
-    public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+    package func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
         try await authority(of: account).tokenDerivation(for: target, of: account)
     }
 
     /// Requests an access token for a target.
-    public func exchangeToken(
+    package func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {
         try await authority(of: account).exchangeToken(for: target, of: account, by: derivation)
     }
 }
 
-extension APIAuthority: NetworkSettingsAuthority {
+extension APIAuthority {
     package var networkSettings: [NetworkSetting] { HTTPTransport.shared.environment.settings(for: apiURL) }
 }
 
-extension APIAuthority: EndSessionAuthority {
+extension APIAuthority {
     package func endSessionURL() async -> String? { await cache.current?.endSessionURL() }
 }
 
-extension APIAuthority: ClockAuthority {
+extension APIAuthority {
     package func clockOffset() async throws -> Duration? {
         let clock = clock ?? SystemWallClock()
         return try await HTTPTransport.shared.send(
@@ -386,7 +388,7 @@ extension APIAuthority: ClockAuthority {
 
 // MARK: - Discovery and registration
 
-extension APIAuthority: RefreshTokenAdvisor {
+extension APIAuthority {
     package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {
         await cache.signIn?.refreshTokenAdvice(usesBrowser: usesBrowser)
     }
@@ -394,7 +396,7 @@ extension APIAuthority: RefreshTokenAdvisor {
     package func signInScopes() async -> [String] { await cache.signIn?.signInScopes() ?? [] }
 }
 
-extension APIAuthority: RegisteringAuthority {
+extension APIAuthority {
     package var hasRejectedRegistration: Bool { cache.signIn?.hasRejectedRegistration ?? false }
 
     package func removeRegistration(
@@ -418,7 +420,9 @@ extension APIAuthority: RegisteringAuthority {
     }
 }
 
-extension APIAuthority: DiscoveringAuthority {
+extension APIAuthority {
+    package var namingAPI: String? { url }
+
     package var unmetRequirement: AccessRequirement? { cache.requirement }
 
     package func signInResources() async throws(AccountError) -> [String] {
@@ -437,7 +441,7 @@ extension APIAuthority: DiscoveringAuthority {
         }
     }
 
-    package func choosing(issuer: String) -> any DiscoveringAuthority { APIAuthority(self, issuer: issuer) }
+    package func choosing(issuer: String) -> any ServiceAuthority { APIAuthority(self, issuer: issuer) }
 
     package func requiresClientID() async throws(AccountError) -> Bool {
         do throws(AuthorityError) {
@@ -457,7 +461,7 @@ extension APIAuthority: DiscoveringAuthority {
 
     package func adding(
         _ requirement: AccessRequirement, grantedTo account: Account
-    ) throws(AccountError) -> any DiscoveringAuthority {
+    ) throws(AccountError) -> any ServiceAuthority {
         let credentials = account.credentials
         let granted = credentials.signInScopes.isEmpty ? credentials.scopes : credentials.signInScopes
         let missing = requirement.scopes.filter { !granted.contains($0) }

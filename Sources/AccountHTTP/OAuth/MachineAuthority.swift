@@ -159,15 +159,15 @@ extension MachineAuthority: AccountAuthority {
     public var supportsPerGrantRevocation: Bool { oauth.supportsPerGrantRevocation }
 }
 
-extension MachineAuthority: ExchangeAuthority {
+extension MachineAuthority: ServiceAuthority {
+    package var clientWay: (any ServiceAuthority)? { self }
+
     package func prepare(
         _ request: TokenRequest, of account: Account
     ) async throws(AuthorityError) -> any PreparedExchange {
         try await oauth.prepare(request, of: account)
     }
-}
 
-extension MachineAuthority: ClientAuthority {
     package func signInAsClient() async throws -> Account { try await signIn() }
 
     package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {

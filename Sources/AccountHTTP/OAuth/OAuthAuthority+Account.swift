@@ -234,7 +234,7 @@ extension OAuthAuthority: AccountAuthority {
     public var supportsPerGrantRevocation: Bool { service?.supportsPerGrantRevocation ?? false }
 }
 
-extension OAuthAuthority: EndSessionAuthority {
+extension OAuthAuthority {
     package func endSessionURL() async -> String? {
         do {
             return try await documents.endpoint(.endSession)?.url.description
@@ -245,11 +245,11 @@ extension OAuthAuthority: EndSessionAuthority {
     }
 }
 
-extension OAuthAuthority: NetworkSettingsAuthority {
+extension OAuthAuthority {
     package var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
 }
 
-extension OAuthAuthority: ClockAuthority {
+extension OAuthAuthority {
     /// Requests the discovery document for its `Date` field, which even a 404 response contains (RFC 9110, section
     /// 6.6.1).
     package func clockOffset() async throws -> Duration? {

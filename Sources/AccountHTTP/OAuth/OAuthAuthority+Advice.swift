@@ -1,7 +1,7 @@
 package import AccountKit
 import Logging
 
-extension OAuthAuthority: RefreshTokenAdvisor {
+extension OAuthAuthority {
     /// Returns advice on how to get a refresh token. With `offline_access`, a service may issue one only if the user
     /// consents at each sign-in (OpenID Connect Core, section 11).
     package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {

@@ -1,6 +1,8 @@
-public import AccountKit
+package import AccountKit
 
-extension OAuthAuthority: TokenExchangeAuthority {
+extension OAuthAuthority {
+    package var derivesTokens: Bool { true }
+
     private static let tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
@@ -21,7 +23,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
     /// refresh token even if they reject the request.
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if neither grant is possible.
-    public func tokenDerivation(
+    package func tokenDerivation(
         for target: TokenTarget, of account: Account
     ) async throws(AuthorityError) -> TokenDerivation {
         try checkIssuer(of: account)
@@ -47,7 +49,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
     ///
     /// - Throws: An `AuthorityError`; `oauthError(.invalidTarget, …)` or `oauthError(.invalidScope, …)` if the service
     ///   does not issue this token to the user and the client.
-    public func exchangeToken(
+    package func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws(AuthorityError) -> Credentials {
         try await prepare(target, of: account, by: derivation).exchange { true }.credentials

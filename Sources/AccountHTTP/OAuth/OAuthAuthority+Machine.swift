@@ -1,7 +1,7 @@
 package import AccountKit
 
 /// Sessions of a client without a user (RFC 6749, section 4.4).
-extension OAuthAuthority: ClientAuthority {
+extension OAuthAuthority {
     /// Requests an access token as the client, for the ``scopes``, or for those that the API named, and the audience and resources in the ``options``.
     ///
     /// - Returns: An account whose id is the client ID. It does not contain the client secret.

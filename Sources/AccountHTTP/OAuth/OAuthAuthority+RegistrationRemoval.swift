@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-extension OAuthAuthority: RegisteringAuthority {
+extension OAuthAuthority {
     package var hasRejectedRegistration: Bool { registrationState.hasRejection }
 
     package func removeRegistration(

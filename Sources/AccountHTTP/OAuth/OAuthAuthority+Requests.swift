@@ -3,7 +3,7 @@ import AccountCrypto
 import AccountSupport
 
 extension OAuthAuthority {
-    var quirks: ServiceQuirks { service?.quirks ?? .standard }
+    var quirks: ServiceQuirks { serviceAtHost?.quirks ?? .standard }
 
     func signInClient() throws(AuthorityError) -> RegisteredClient {
         guard let clientID else { throw notRegistered }
@@ -109,7 +109,7 @@ extension OAuthAuthority {
     }
 
     /// Whether the requests of a sign-in leave out the parameter `resource` (RFC 8707).
-    var omitsResource: Bool { options.omitsResource || serviceAtHost?.quirks.refusesResource == true }
+    var omitsResource: Bool { options.omitsResource || quirks.refusesResource }
 
     /// The entry of the service, also for an issuer at its host that has no entry of its own, such as a tenant.
     var serviceAtHost: KnownService? { service ?? KnownService.at(issuerIdentifier) }
@@ -252,6 +252,7 @@ extension OAuthAuthority {
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.tokenRequestTimeout = tokenRequestTimeout
         request.key = key
+        if isRefresh, key != nil, quirks.mayRefuseSpentToken { try await obtainNonce(for: request, as: client) }
         var exchange = OAuthExchange(
             request: try await transport.prepare(request, timeout: timeout, clock: clock, logger: logger),
             parser: ResponseParser(
@@ -263,6 +264,25 @@ extension OAuthAuthority {
             try await prepareTokens(form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout, key)
         }
         return exchange
+    }
+
+    /// Obtains a nonce with a request that contains no token, because the service may spend a refresh token although it refuses
+    /// the nonce. Every response has a nonce (RFC 9449, section 8.2), so the error in this one does not matter.
+    private func obtainNonce(
+        for refresh: ServiceRequest, as client: RegisteredClient?
+    ) async throws(AuthorityError) {
+        guard !transport.nonces.hasNonce(for: refresh) else { return }
+        var form = FormBody()
+        form.append("grant_type", "refresh_token")
+        if let client { form.append("client_id", client.id) }
+        var request = ServiceRequest(url: refresh.url, form: form)
+        (request.key, request.isForNonceOnly) = (refresh.key, true)
+        do throws(AuthorityError) {
+            // The transport remembers the nonce.
+            _ = try await send(request)
+        } catch {
+            throw error.notSent(at: .preparation)
+        }
     }
 
     func userInfo(

@@ -49,7 +49,7 @@ extension OAuthAuthority: PasswordAuthority {
     }
 }
 
-extension OAuthAuthority: DiscoveringPasswordAuthority {
+extension OAuthAuthority {
     package func preparePasswordSignIn() async throws {
         guard try await documents.endpoint(.token) != nil else {
             throw documents.flaw(of: .token) ?? discovery.namesNoToken

@@ -62,8 +62,7 @@ public struct OAuthAuthority: Sendable {
     /// The scopes that the app or the user chose.
     let chosenScopes: Set<String>
 
-    /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes and the
-    /// service has no entry.
+    /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes.
     let asksForOfflineAccess: Bool
 
     /// Creates an authority for a service.
@@ -113,7 +112,7 @@ public struct OAuthAuthority: Sendable {
         options: OAuthRequestOptions, service: KnownService?, endpoints: OAuthEndpoints? = nil, timeout: Duration,
         tokenRequestTimeout: Duration, clock: (any WallClock)?, logger: Logger?, api: APIOrigin? = nil
     ) throws(AccountError) {
-        asksForOfflineAccess = scopes == nil && service == nil
+        asksForOfflineAccess = scopes == nil
         chosenScopes = Set((scopes ?? []) + additionalScopes)
         var scopes = scopes ?? api?.scopes ?? service?.scopes ?? ["openid", "profile", "email"]
         scopes += additionalScopes.filter { !scopes.contains($0) }
@@ -122,6 +121,10 @@ public struct OAuthAuthority: Sendable {
             throw AccountError(
                 .invalidArgument, "\"\(scope)\" is not a single scope", hint: "pass one scope per list element")
         }
+        var options = options
+        // A client that registers itself chooses the redirect URI.
+        if client.identifier != nil { options.redirectURI = options.redirectURI ?? service?.redirectURI }
+        if service?.requiresProofs == true { options.bindsTokens = true }
         try options.check()
         guard timeout > .zero, tokenRequestTimeout > .zero else {
             throw AccountError(.invalidArgument, "the timeout must be greater than zero")

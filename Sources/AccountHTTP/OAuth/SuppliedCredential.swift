@@ -54,7 +54,7 @@ extension APIAuthority {
 }
 
 extension APIAuthority {
-    package func signInService() async throws(AccountError) -> SignInService {
+    package func signInService() async throws(AccountError) -> SignInService? {
         let authority: OAuthAuthority
         do throws(AuthorityError) {
             authority = try await signInAuthority()

@@ -38,16 +38,16 @@ extension DPoPProof {
     }
 }
 
-extension OAuthAuthority: ProofAuthority {
-    package func proof(of credentials: Credentials, method: String, url: String, nonce: String?) throws -> String {
+extension OAuthAuthority {
+    package func proof(of credentials: Credentials, method: String, url: String, nonce: String?) throws -> String? {
         try DPoPProof(
             method: method, url: url, accessToken: credentials.accessToken, nonce: nonce, date: clock.now
         ).signed(with: credentials)
     }
 }
 
-extension APIAuthority: ProofAuthority {
-    package func proof(of credentials: Credentials, method: String, url: String, nonce: String?) throws -> String {
+extension APIAuthority {
+    package func proof(of credentials: Credentials, method: String, url: String, nonce: String?) throws -> String? {
         try DPoPProof(
             method: method, url: url, accessToken: credentials.accessToken, nonce: nonce,
             date: (clock ?? SystemWallClock()).now

@@ -98,18 +98,13 @@ extension CommandContext {
     }
 
     /// Returns the authority that sends requests with the tokens of an account.
-    func forwarding(of account: Account) throws -> any ForwardingAuthority {
+    func forwarding(of account: Account) throws -> any ServiceAuthority {
         // The service of a token from the environment may be unknown, and is not needed, since the token is never
         // refreshed. No request can reach the name below (RFC 6761, section 6.4), so no other server gets the token.
         let isGiven = account.issuer == nil && App.environmentToken != nil
         let unknown = AccountService(issuer: "https://unknown.invalid")
-        let authority =
-            isGiven && App.acceptsIssuer
-            ? try App.authority(with: AuthorityOptions(service: unknown))
+        return isGiven && App.acceptsIssuer
+            ? try App.authority(with: AuthorityOptions(service: unknown)).serviceAuthority
             : try authority(of: account)
-        guard let authority = authority as? any ForwardingAuthority else {
-            throw AccountError(.misconfigured, "this tool cannot send requests with the tokens of its service")
-        }
-        return authority
     }
 }

@@ -60,11 +60,18 @@ package protocol ArchiveStorage: Sendable {
     /// cannot observe changes, or can no longer observe them, the stream throws an ``AccountError``. Otherwise the
     /// stream does not end.
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error>
+
+    /// Returns observations about the state of the storage. This takes a few seconds at most. The function never fails,
+    /// since a missing response is also an observation.
+    func inspect() async -> [StorageObservation]
 }
 
 extension ArchiveStorage {
     /// The default, `nil`: only this machine uses the storage.
     package var sharedPlace: String? { nil }
+
+    /// The default, no observations.
+    package func inspect() async -> [StorageObservation] { [] }
 }
 
 /// The right to refresh the tokens of a session.

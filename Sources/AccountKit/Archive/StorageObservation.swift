@@ -1,10 +1,4 @@
-/// A storage that reports its state for `status` and `doctor`.
-package protocol InspectableArchiveStorage: ArchiveStorage {
-    /// Returns observations about the state of the storage. This takes a few seconds at most. The function never fails,
-    /// since a missing response is also an observation.
-    func inspect() async -> [StorageObservation]
-}
-
+/// A fact about the state of a storage, for `status` and `doctor`.
 package struct StorageObservation: Sendable, Hashable, Encodable {
     /// The subject in one or two words, such as `Member`.
     package var label: String

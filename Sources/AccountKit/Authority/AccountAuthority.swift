@@ -6,7 +6,7 @@
 /// other error counts as an unclear response, so a mistake in an authority never ends a session.
 ///
 /// The ways to sign in are separate protocols: ``PasswordAuthority``, ``TokenAuthority``, ``DeviceAuthority`` and
-/// ``BrowserAuthority``. ``ProfileAuthority`` changes the profile.
+/// ``BrowserAuthority``.
 public protocol AccountAuthority: Sendable {
     /// Sends the access token to the service, and returns the user of the token.
     ///
@@ -36,6 +36,9 @@ public protocol AccountAuthority: Sendable {
     /// - Throws: An ``AuthorityError``, for example if it is unknown whether the service can revoke tokens.
     func revoke(_ account: Account) async throws -> RevocationOutcome
 
+    /// Sends the profile of `account` to the service, and returns the user after the change.
+    func updateProfile(of account: Account) async throws -> Identity
+
     /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client valid.
     ///
     /// If `true`, AccountKit revokes the replaced tokens at once when the same user signs in again. If `false`,
@@ -63,6 +66,11 @@ extension AccountAuthority {
     /// Returns ``RevocationOutcome/notSupported``. This default is for a service that cannot revoke tokens. AccountKit
     /// removes the stored tokens, but the service accepts them until they expire.
     public func revoke(_ account: Account) async throws -> RevocationOutcome { .notSupported }
+
+    /// Throws an error. This default is for a service at which AccountKit cannot change the profile.
+    public func updateProfile(of account: Account) async throws -> Identity {
+        throw AuthorityError.misconfigured("changing the profile is not supported for this service")
+    }
 
     /// The default, `false`: revoking the tokens of one sign-in may end other sign-ins.
     public var supportsPerGrantRevocation: Bool { false }
@@ -108,10 +116,4 @@ public protocol PasswordAuthority: AccountAuthority {
 public protocol TokenAuthority: AccountAuthority {
     /// Signs in with an access token that the user provides, and returns the token's account at the service.
     func signIn(token: Secret) async throws -> Account
-}
-
-/// An authority that can change the user's profile.
-public protocol ProfileAuthority: AccountAuthority {
-    /// Sends the profile of `account` to the service, and returns the user after the change.
-    func updateProfile(of account: Account) async throws -> Identity
 }

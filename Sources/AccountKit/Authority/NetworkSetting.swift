@@ -15,9 +15,3 @@ package struct NetworkSetting: Sendable, Hashable {
         self.problem = problem
     }
 }
-
-/// An authority that reports which network settings apply to its service, such as a proxy.
-package protocol NetworkSettingsAuthority: AccountAuthority {
-    /// The settings. Reading this property sends no request.
-    var networkSettings: [NetworkSetting] { get }
-}

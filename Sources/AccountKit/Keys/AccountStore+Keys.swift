@@ -51,8 +51,7 @@ extension AccountStore {
     /// Removes a key. The archive gets a new data key, so the removed key cannot open later versions.
     ///
     /// All other keys must be available, since AccountKit encrypts the new data key with each of them. AccountKit asks
-    /// the user for passphrases. If a source of this store stores the key itself, such as a key file, AccountKit
-    /// removes the key with its slot.
+    /// the user for passphrases. AccountKit removes a key file with its slot.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or if it is the only one;
     ///   ``AccountError/Code-swift.struct/noKey`` if another key is not available. After these errors, nothing has
@@ -65,8 +64,8 @@ extension AccountStore {
                     throw AccountError(.invalidArgument, "there is no key slot \(id)")
                 }
                 let keys = try vault.renewedKeys(of: opened, keeping: { $0 != slot }, openers)
-                var unneeded: [any StoredKeySource] = []
-                for source in storedSources {
+                var unneeded: [KeyFile] = []
+                for source in keyFiles {
                     if try await slots(of: opened, openedBy: source) == [slot.keyID] { unneeded.append(source) }
                 }
                 _ = try await draft.resealEverything(opened, with: keys, openers)
@@ -79,19 +78,19 @@ extension AccountStore {
 
     /// Replaces a key of this store with a new key of the same kind, and also replaces the data key.
     ///
-    /// The function adds the new key, opens the archive with it, stores it in place of the old one if its source stores
-    /// the key itself, and then removes the old one. After a crash between these steps, the archive still opens with
+    /// The function adds the new key, opens the archive with it, stores it in place of the old one if it is a key file,
+    /// and then removes the old one. After a crash between these steps, the archive still opens with
     /// the stored key. Then the other key has a slot that no key opens, until ``removeKey(_:)`` removes the slot.
     ///
-    /// - Parameter kind: The kind of key: a passphrase, or a key that its source stores itself, such as a key file. A
-    ///   key from a program or the environment cannot be replaced here: add the new one, then remove the old one.
+    /// - Parameter kind: The kind of key: a passphrase or a key file. A key from a program or the environment cannot be
+    ///   replaced here: add the new one, then remove the old one.
     /// - Throws: The errors of ``removeKey(_:)``.
     package func rotateKey(of kind: KeyKind) async throws(AccountError) {
         try await accountErrors {
             guard let source = vault.ring.sources.first(where: { $0.kind == kind }) else {
                 throw AccountError(.invalidArgument, "this session has no key of that kind (\(kind.text))")
             }
-            let stored = source as? any StoredKeySource
+            let stored = source as? KeyFile
             guard stored != nil || source.isInteractive else {
                 throw AccountError(
                     .invalidArgument,
@@ -121,9 +120,7 @@ extension AccountStore {
         }
     }
 
-    private var storedSources: [any StoredKeySource] {
-        vault.ring.sources.compactMap { $0 as? any StoredKeySource }
-    }
+    private var keyFiles: [KeyFile] { vault.ring.sources.compactMap { $0 as? KeyFile } }
 
     /// Returns the slots that the current key of a source opens.
     private func slots(

@@ -157,8 +157,10 @@ public struct KeyFile: KeySource {
 }
 
 /// Accesses the file system outside the threads that run tasks, since the disk may be slow.
-extension KeyFile: StoredKeySource {
-    package func settle() async throws {
+extension KeyFile {
+    /// Makes sure that the key survives a power cut. AccountKit calls this function before the key encrypts an archive
+    /// for the first time, since the process that created the key may have died before the key was durable.
+    func settle() async throws {
         try await BlockingWork.run {
             for leftover in try leftovers() {
                 // A file that cannot be removed does no harm.
@@ -168,13 +170,16 @@ extension KeyFile: StoredKeySource {
         }
     }
 
-    package func replace(with key: ArchiveKey) async throws {
+    /// Replaces the stored key durably, in one step. AccountKit calls this function while the archive is locked and
+    /// opens with both keys.
+    func replace(with key: ArchiveKey) async throws {
         try await BlockingWork.run {
             try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: path) }
         }
     }
 
-    package func remove() async throws {
+    /// Removes the key, because it no longer opens an archive.
+    func remove() async throws {
         try await BlockingWork.run {
             try mapping(path) { () throws(SystemCallError) in
                 try SystemCall.remove(path)

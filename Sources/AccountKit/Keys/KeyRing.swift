@@ -204,7 +204,7 @@ struct KeyRing: Sendable {
     }
 
     func settle(_ source: any KeySource) async throws(AccountError) {
-        try await asking { try await (source as? any StoredKeySource)?.settle() }
+        try await asking { try await (source as? KeyFile)?.settle() }
     }
 
     private func made(_ source: any KeySource) async throws(AccountError) -> ArchiveKey {

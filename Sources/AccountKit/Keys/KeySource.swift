@@ -38,21 +38,6 @@ extension KeySource {
     public var isInteractive: Bool { kind == .passphrase }
 }
 
-/// A source that stores the key of one archive, for example in a file. AccountKit replaces and removes the key with its
-/// slot.
-package protocol StoredKeySource: KeySource {
-    /// Makes sure that the key survives a power cut. AccountKit calls this function before the key encrypts an archive
-    /// for the first time, since the process that created the key may have died before the key was durable.
-    func settle() async throws
-
-    /// Replaces the stored key durably, in one step. AccountKit calls this function while the archive is locked and
-    /// opens with both keys.
-    func replace(with key: ArchiveKey) async throws
-
-    /// Removes the key, because it no longer opens an archive.
-    func remove() async throws
-}
-
 /// A key, or a passphrase from which a key is derived. Descriptions do not contain the key or the passphrase; see
 /// ``Secret``.
 public struct ArchiveKey: Sendable {

@@ -38,7 +38,7 @@ extension AccountStore {
     ///   it.
     public func accessToken(
         for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
-        with authority: any TokenExchangeAuthority
+        with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
         try await derivedToken(for: target, minimumValidity: minimumValidity, timeout: timeout, with: authority)
             .credentials.accessToken
@@ -58,7 +58,7 @@ extension AccountStore {
     /// - Throws: The errors of ``accessToken(for:minimumValidity:timeout:with:)``. The refused token is never returned.
     public func accessToken(
         for target: TokenTarget, insteadOf refused: Secret, timeout: Duration? = .seconds(10),
-        with authority: any TokenExchangeAuthority
+        with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
         try await derivedToken(for: target, insteadOf: refused, timeout: timeout, with: authority).credentials
             .accessToken
@@ -66,7 +66,7 @@ extension AccountStore {
 
     package func derivedToken(
         for target: TokenTarget, insteadOf refused: Secret? = nil, minimumValidity: Duration? = nil,
-        timeout: Duration? = .seconds(10), with authority: any TokenExchangeAuthority
+        timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> DerivedToken {
         try refuseGivenToken()
         let deadline = timeout.map { ContinuousClock.now + $0 }
@@ -88,7 +88,7 @@ extension AccountStore {
 
     private func derive(
         _ target: TokenTarget, from account: Account, insteadOf refused: Secret?, _ validity: Duration?,
-        _ authority: any TokenExchangeAuthority, until deadline: ContinuousClock.Instant?
+        _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> DerivedToken {
         let record = await vault.journal.readableRecord()
         if let pause = vault.pause(after: record) {
@@ -137,13 +137,13 @@ extension AccountStore {
     }
 
     private func means(
-        for target: TokenTarget, of account: Account, _ authority: any TokenExchangeAuthority,
+        for target: TokenTarget, of account: Account, _ authority: any AccountAuthority,
         until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> TokenDerivation {
         let failure: AuthorityError
         do {
             let means = try await withDeadline(deadline) {
-                try await authority.tokenDerivation(for: target, of: account)
+                try await authority.serviceAuthority.tokenDerivation(for: target, of: account)
             }
             if let means { return means }
             failure = .noResponse(.timeout)

@@ -44,7 +44,7 @@ extension AccountStore {
         asking ask: () async throws -> (username: String, password: Secret)
     ) async throws(AccountError) -> Account {
         try await signingIn(advice: "check the user name and password") {
-            try await (authority as? any DiscoveringPasswordAuthority)?.preparePasswordSignIn()
+            try await authority.serviceAuthority.preparePasswordSignIn()
             let (username, password) = try await ask()
             return try await exchanging(with: authority) { exchange in
                 let account = try await shielded {
@@ -57,7 +57,7 @@ extension AccountStore {
 
     /// Signs in as a client, without a user. See ``signIn(obtaining:)``.
     @discardableResult
-    package func signIn(asClientWith authority: any ClientAuthority) async throws(AccountError) -> Account {
+    package func signIn(asClientWith authority: any ServiceAuthority) async throws(AccountError) -> Account {
         try await signingIn(advice: "check the client ID and the client secret") {
             try await exchanging(with: authority) { exchange in
                 let account = try await shielded { try await authority.signInAsClient() }

@@ -255,7 +255,7 @@ public final class AccountStore: Sendable {
     }
 
     package func inspectStorage() async -> [StorageObservation] {
-        await (vault.storage as? any InspectableArchiveStorage)?.inspect() ?? []
+        await vault.storage.inspect()
     }
 
     /// Returns the date of the account's replica; `nil` if the storage is reachable or there is no replica.
@@ -296,7 +296,7 @@ public final class AccountStore: Sendable {
     ///   this case, the archive is unchanged.
     @discardableResult
     public func updateProfile(
-        with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
+        with authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
         // Check that the account belongs to this service, since a token is sent only to its own service.

@@ -123,7 +123,7 @@ extension AccountStore {
             let detail: String
             switch (failure, SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))) {
             // The user signed in with this token, so the error contains the refusal.
-            case (.signInRefused(let refusal), _) where authority is any TokenAuthority: detail = refusal
+            case (.signInRefused(let refusal), _) where authority.serviceAuthority.tokenWay != nil: detail = refusal
             case (_, .clear(let rejection)): detail = rejection
             default: return .unverified(account, SessionDecision.reason(for: failure))
             }
@@ -152,7 +152,7 @@ extension AccountStore {
 
 extension AccountAuthority {
     fileprivate func account(of unknown: Account) async throws -> Account {
-        if let authority = self as? any TokenAuthority {
+        if let authority = serviceAuthority.tokenWay {
             var account = try await authority.signIn(token: unknown.credentials.accessToken)
             account.credentials.accessToken = unknown.credentials.accessToken
             account.credentials.refreshToken = nil

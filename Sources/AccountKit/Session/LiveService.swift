@@ -83,12 +83,7 @@ final class LiveService: FlowService {
             if isUnreliable { account.credentials.tokenEndpoint = nil }
         }
         do {
-            exchange =
-                if let authority = service as? any ExchangeAuthority {
-                    try await authority.prepare(request, of: account)
-                } else {
-                    UnpreparedExchange(authority: service, request: request, account: account)
-                }
+            exchange = try await service.serviceAuthority.prepare(request, of: account)
             return nil
         } catch {
             throw converted(error)

@@ -96,6 +96,7 @@ package struct BinaryPropertyList {
         case (0x4, _): return .data(try content(at: start, unit: 1))
         case (0x5, _): return .ascii(try content(at: start, unit: 1))
         case (0x6, _): return .utf16(try content(at: start, unit: 2))
+        case (0x8, _): throw Malformed("it contains a reference (UID), which only keyed archives may contain")
         case (0xA, _): return .array(references(try content(at: start, unit: referenceByteCount)))
         case (0xD, _): return .dictionary(references(try content(at: start, unit: 2 * referenceByteCount)))
         default: throw Malformed("a value is of an unknown kind")

@@ -20,9 +20,12 @@ extension Error {
         case let error as DecodingError: error.flaw
         case is EncodingError: "a value has no form in this format"
         case let error as CocoaError: error.words
-        default: "\(type(of: self))" == "NSError" ? nil : (self as? any CustomStringConvertible)?.description
+        default: "\(type(of: self))" == "NSError" ? nil : ownDescription
         }
     }
+
+    /// The description that the type of the error defines; `nil` if Swift makes it from the names of the type and its cases.
+    package var ownDescription: String? { (self as? any CustomStringConvertible)?.description }
 }
 
 extension DecodingError {

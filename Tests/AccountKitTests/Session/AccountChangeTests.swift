@@ -47,7 +47,7 @@ struct AccountChangeTests {
     }
 
     /// Records the accounts it received.
-    private final class OtherService: ProfileAuthority {
+    private final class OtherService: AccountAuthority {
         let seen = Mutex<[Account]>([])
         var accountIssuer: String? { "https://other.example.com" }
         func isAuthority(of account: Account) -> Bool { false }

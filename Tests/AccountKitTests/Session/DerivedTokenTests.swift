@@ -239,7 +239,7 @@ struct DerivedTokenTests {
     }
 
     /// An authority that supports refreshes only.
-    private struct RefreshingAuthority: TokenExchangeAuthority {
+    private struct RefreshingAuthority: ServiceAuthority {
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
         func isAuthority(of account: Account) -> Bool { true }
 
@@ -253,7 +253,7 @@ struct DerivedTokenTests {
     }
 
     /// A service that offers token exchange, but not to this client.
-    private final class RefusingExchangeAuthority: TokenExchangeAuthority {
+    private final class RefusingExchangeAuthority: ServiceAuthority {
         let derivations = Mutex<[TokenDerivation]>([])
 
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }

@@ -131,7 +131,7 @@ struct MachineSessionTests {
     }
 
     /// A service whose requests cannot be prepared, because this process has no client secret.
-    private struct UnpreparedService: AccountAuthority, ExchangeAuthority {
+    private struct UnpreparedService: ServiceAuthority {
         func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
             throw AuthorityError.misconfigured("the client secret is missing")
         }

@@ -15,7 +15,7 @@ struct StoppedProcessTests {
     private let memory = InMemoryArchiveStorage()
 
     /// A service with prepared requests. Records the events.
-    private final class Service: ExchangeAuthority, TokenExchangeAuthority {
+    private final class Service: ServiceAuthority {
         private struct State {
             var events: [String] = []
             var failure: AuthorityError?

@@ -1,19 +1,11 @@
-/// An authority that can prepare a token request before it sends a token.
-///
-/// A refresh first prepares its request, and then records its intent. The lease therefore
-/// needs to last only for the request itself. If a process dies while it connects, it leaves no record of a token that may be spent.
-package protocol ExchangeAuthority: AccountAuthority {
-    /// Looks up the endpoint and connects to it, without sending a token. If this function throws an
-    /// ``AuthorityError``, the token request was not sent.
-    func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange
-}
-
+/// A request that obtains tokens for an account.
 package enum TokenRequest: Sendable {
     case refresh
 
     case derivation(TokenTarget, TokenDerivation)
 }
 
+/// A token request whose connection is open, and which has sent no token yet; see ``ServiceAuthority/prepare(_:of:)``.
 package protocol PreparedExchange: Sendable {
     /// Sends the request. Call this function only once. The function calls `mayBeSent` immediately before the first
     /// byte of a token leaves the process. If `mayBeSent` returns `false`, the function sends nothing and throws
@@ -34,7 +26,7 @@ extension AuthorityError {
 
 /// A request of an authority that connects and sends in one step.
 struct UnpreparedExchange: PreparedExchange {
-    let authority: any AccountAuthority
+    let authority: any ServiceAuthority
     let request: TokenRequest
     let account: Account
 
@@ -43,9 +35,6 @@ struct UnpreparedExchange: PreparedExchange {
         switch request {
         case .refresh: return try await authority.refresh(account)
         case .derivation(let target, let means):
-            guard let authority = authority as? any TokenExchangeAuthority else {
-                throw AuthorityError.misconfigured("tokens for other APIs are not supported for this service")
-            }
             return try await authority.exchangeToken(for: target, of: account, by: means)
         }
     }

@@ -1,21 +1,3 @@
-/// An authority that sends requests of other programs with the account's token.
-package protocol ForwardingAuthority: AccountAuthority {
-    /// Sends a request with the token of the signed-in user, refreshed first if necessary.
-    ///
-    /// If the server rejects the token, the token is refreshed once and the request is sent again. The token is sent
-    /// only to the URL of the request, and redirects are not followed. There is no timeout once the connection is open:
-    /// cancel the task to end the request.
-    ///
-    /// - Parameter check: Throws an error if the token of an account must not be sent to the URL. Another sign-in may replace
-    ///   the account at any time, so this checks the account of each token that is about to be sent.
-    /// - Returns: The response with any status. A caller that stops reading the body closes the connection.
-    /// - Throws: An ``AccountError`` if there is no token or no response.
-    func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
-    ) async throws -> ForwardedResponse
-}
-
 /// A request of another program, without its token.
 package struct ForwardedRequest: Sendable {
     package var method: String

@@ -1,0 +1,81 @@
+extension ServiceAuthority {
+    package var passwordWay: (any PasswordAuthority)? { nil }
+    package var tokenWay: (any TokenAuthority)? { nil }
+    package var deviceWay: (any DeviceAuthority)? { nil }
+    package var browserWay: (any BrowserAuthority)? { nil }
+    package var clientWay: (any ServiceAuthority)? { nil }
+
+    package func preparePasswordSignIn() async throws {}
+
+    package func signInAsClient() async throws -> Account {
+        throw AuthorityError.misconfigured("this service offers no sign-in without a user")
+    }
+
+    package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? { nil }
+    package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? { nil }
+    package func signInScopes() async -> [String] { [] }
+    package func endSessionURL() async -> String? { nil }
+
+    package var hasRejectedRegistration: Bool { false }
+    package var hasReplacedRegistration: Bool { false }
+
+    package func removeRegistration(
+        of account: Account, unless isUsed: () async throws -> Bool
+    ) async throws(AccountError) {}
+
+    package func removeReplacedRegistration(
+        unless isUsed: (_ clientID: String) async throws -> Bool
+    ) async throws(AccountError) {}
+
+    package var namingAPI: String? { nil }
+    package func authorizationServers() async throws(AccountError) -> [String] { [] }
+    package func choosing(issuer: String) -> any ServiceAuthority { self }
+    package func signInService() async throws(AccountError) -> SignInService? { nil }
+    package func signInResources() async throws(AccountError) -> [String] { [] }
+    package var unmetRequirement: AccessRequirement? { nil }
+    package func audienceProblem(of credentials: Credentials) -> AccountError? { nil }
+    package func requiresClientID() async throws(AccountError) -> Bool { false }
+    package func serviceDocumentation() async throws(AccountError) -> String? { nil }
+    package func requirement(for account: Account) async throws(AccountError) -> AccessRequirement? { nil }
+
+    package func adding(
+        _ requirement: AccessRequirement, grantedTo account: Account
+    ) throws(AccountError) -> any ServiceAuthority {
+        throw AccountError(.misconfigured, "this tool cannot sign in for further permissions")
+    }
+
+    package func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
+        UnpreparedExchange(authority: self, request: request, account: account)
+    }
+
+    package var derivesTokens: Bool { false }
+
+    package func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+        throw AuthorityError.derivesNoTokens
+    }
+
+    package func exchangeToken(
+        for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+    ) async throws -> Credentials {
+        throw AuthorityError.derivesNoTokens
+    }
+
+    package func proof(of credentials: Credentials, method: String, url: String, nonce: String?) throws -> String? {
+        nil
+    }
+
+    package func forward(
+        _ request: ForwardedRequest, for store: AccountStore,
+        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
+    ) async throws -> ForwardedResponse {
+        throw AccountError(.misconfigured, "this tool cannot send requests with the tokens of its service")
+    }
+
+    package var networkSettings: [NetworkSetting] { [] }
+    package func clockOffset() async throws -> Duration? { nil }
+}
+
+extension AuthorityError {
+    fileprivate static let derivesNoTokens = AuthorityError.misconfigured(
+        "tokens for other APIs are not supported for this service")
+}
