@@ -7,29 +7,6 @@ import Foundation
 #endif
 
 extension AccountError {
-    /// Converts an error. `cancelled` and `failure` are the messages for a cancellation and for an error of another
-    /// type.
-    package init(
-        wrapping error: any Error,
-        cancelled: String = "cancelled while waiting for the archive: nothing was changed",
-        failure: String = "the storage failed"
-    ) {
-        switch error {
-        case let error as AccountError: self = error
-        case is CancellationError: self.init(.cancelled, cancelled)
-        default: self.init(.inaccessible, failure, cause: error)
-        }
-    }
-
-    /// Returns the result of `body`, or throws its error as an `AccountError`.
-    static func wrappingErrors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
-        do {
-            return try await body()
-        } catch {
-            throw AccountError(wrapping: error)
-        }
-    }
-
     package init(notSignedIn signOut: SignOut) {
         let message =
             switch signOut.reason {
@@ -126,14 +103,54 @@ extension AccountError {
     }
 }
 
-extension UnverifiedReason.Code {
-    init(savingFailure error: any Error) {
-        self =
-            switch (error as? AccountError)?.code {
-            // Another process acquired the lock or the lease, or changed the entry.
-            case .busy, .conflict: .busy
-            case .storeUnreachable: .storeUnreachable
-            default: .cannotSave
-            }
+extension AccountError {
+    /// The tokens could not be refreshed, and the stored access token is no longer valid.
+    package init(notRefreshed reason: UnverifiedReason) {
+        guard reason.code != .renewalRefused else {
+            self.init(
+                .renewalRefused,
+                "the service no longer renews this session\(reason.detail.map { " (\($0))" } ?? ""); you are still signed in, but there "
+                    + "is no valid token", hint: "sign in again")
+            return
+        }
+        self.init(reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
+        hint = reason.retryAfter.map { "try again in \($0.components.seconds) s" }
+        if reason.refusesRenewal { hint = Self.signInIfRefusedAgain }
+    }
+
+    /// The hint if the service refused a refresh, and the access token is still valid.
+    package static let signInIfRefusedAgain = "if this continues, sign in again"
+
+    /// The error of a request for tokens that are withheld. `reason` is why the service did not change that; `nil` if it was
+    /// not asked.
+    package init(withholding credentials: Credentials, _ reason: UnverifiedReason? = nil) {
+        let own = credentials.withholdingReason
+        let detail = reason?.detail.flatMap { $0 == own?.detail ? nil : " (\($0))" } ?? ""
+        let code = (reason ?? own)?.errorCode ?? .serviceUnavailable
+        guard credentials.hasWrongType, reason?.code != .wrongAccount else {
+            self.init(
+                code,
+                "the service has reported that the stored token belongs to another user, so no program gets it until the service confirms the "
+                    + "account\(detail): sign in again if this persists")
+            return
+        }
+        self.init(
+            code,
+            "\(credentials.flawOfType(in: credentials)), so no program gets it until a refresh brings another token\(detail): "
+                + "you are still signed in. Sign in again if this persists")
+    }
+}
+
+extension UnverifiedReason {
+    var errorCode: AccountError.Code {
+        switch code {
+        case .misconfigured: .misconfigured
+        case .renewalRefused: .renewalRefused
+        case .busy: .busy
+        case .cannotSave: .inaccessible
+        case .storeUnreachable: .storeUnreachable
+        case .cancelled: .cancelled
+        default: .serviceUnavailable
+        }
     }
 }

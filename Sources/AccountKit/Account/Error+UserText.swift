@@ -10,9 +10,17 @@ extension Error {
     /// The same as ``userText``, but `nil` if the error has a description only for developers.
     package var userReason: String? {
         switch self {
-        case let error as AuthorityError: "\(SessionDecision.reason(for: error))"
+        case let error as any ExplainedError: error.explanation
         case is CancellationError: "cancelled"
         default: reason
         }
     }
 }
+
+/// An error with words for the user.
+package protocol ExplainedError: Error {
+    var explanation: String { get }
+}
+
+/// A cause that the message of its error already explains.
+package protocol CauseInMessage: Error {}

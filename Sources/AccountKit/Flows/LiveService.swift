@@ -63,7 +63,7 @@ final class LiveService: FlowService {
     }
 
     func prepareExchange(
-        of account: Account, deriving derivation: Derivation?, after failureCount: Int
+        _ grant: RefreshGrant, of account: Account, after failureCount: Int
     ) async throws(AuthorityError) -> UnverifiedReason? {
         if let reason = await vault.pauseOfAnother(failureCount: failureCount) {
             vault.logger?.debug("refresh postponed", metadata: ["reason": "\(reason.description.shown)"])
@@ -73,7 +73,6 @@ final class LiveService: FlowService {
         exchange.take()?.abandon()
         progress?.begin()
         defer { progress?.wait() }
-        let request = derivation?.request ?? .refresh
         var account = account
         // If the last refresh stored no tokens, the endpoint may have moved. In a shared storage, another machine must not
         // choose where this machine sends its client secret or assertion.
@@ -83,7 +82,7 @@ final class LiveService: FlowService {
             if isUnreliable { account.credentials.tokenEndpoint = nil }
         }
         do {
-            exchange = try await service.serviceAuthority.prepare(request, of: account)
+            exchange = try await service.serviceAuthority.prepare(grant.request, of: account)
             return nil
         } catch {
             throw converted(error)
@@ -94,15 +93,12 @@ final class LiveService: FlowService {
     /// spent the refresh token, so this function first asks the storage about the lease. The process can also be
     /// suspended after the storage has answered. For this reason the function checks the lease by the clock immediately
     /// before it sends the first byte.
-    func requestTokens(
-        of account: Account, deriving derivation: Derivation?
-    ) async throws(AuthorityError) -> Credentials {
+    func requestTokens(_ grant: RefreshGrant, of account: Account) async throws(AuthorityError) -> Credentials {
         guard let exchange = exchange.take() else {
             preconditionFailure("a flow prepares an exchange before it sends it")
         }
         // A request that spends no refresh token needs no lease: a second request does no harm.
-        let isSpending = derivation.map { $0.means == .refresh } ?? (account.credentials.machine == nil)
-        let lease = isSpending ? lease?.current : nil
+        let lease = grant.spendsRefreshToken ? lease?.current : nil
         let limit = service.tokenRequestTimeout
         guard await lease?.lasts(for: limit) != false else {
             exchange.abandon()

@@ -113,22 +113,10 @@ extension AccountError: CustomStringConvertible {
 
     /// The message, and the cause in brackets.
     package var problem: String {
-        // The message already explains why a request failed.
-        guard let cause, requestFailure == nil, accessRequirement == nil else { return message }
+        guard let cause, !(cause is any CauseInMessage) else { return message }
         // Name the file once.
         if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
         // Texts for developers, such as those of a decoder, do not help the user.
         return cause.userReason.map { "\(message) (\($0))" } ?? message
     }
-}
-
-/// The reason for a missing response, so that a caller can tell whether the service may have carried out the request.
-package struct RequestFailure: Error {
-    package let failure: AuthorityError
-
-    package init(_ failure: AuthorityError) { self.failure = failure }
-}
-
-extension AccountError {
-    package var requestFailure: AuthorityError? { (cause as? RequestFailure)?.failure }
 }

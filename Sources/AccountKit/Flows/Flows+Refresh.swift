@@ -50,8 +50,8 @@ extension Flows {
                 await outcomeOfAnother(request, failureCount: failureCount)
             } _: { lease in
                 let service = LiveService(authority, self, under: lease, progress: progress)
-                var flow = RefreshFlow(
-                    of: account, deriving: request.derivation, now: vault.clock.now,
+                let flow = RefreshFlow(
+                    of: account, by: request.derivation.map { .derived($0) }, now: vault.clock.now,
                     supportsPerGrantRevocation: authority.supportsPerGrantRevocation, after: failureCount)
                 // If all callers leave before the exchange is committed, `SingleFlight` cancels this task.
                 let outcome = await flow.run(lease, service)
@@ -135,7 +135,8 @@ extension Flows {
     private func outcomeWithoutRefresh(_ request: Request) async -> RefreshOutcome? {
         switch await vault.read() {
         case .present(let stored, _):
-            let flow = RefreshFlow(of: request.account, deriving: request.derivation, now: vault.clock.now)
+            let flow = RefreshFlow(
+                of: request.account, by: request.derivation.map { .derived($0) }, now: vault.clock.now)
             return flow.needsRequest(stored) ? nil : .adopted(stored)
         // If no sign-out is recorded, a sign-in may be in progress. Only the lock rules this out.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)

@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 /// The part of a vault that a flow uses. In tests, a script answers the calls.
-protocol FlowVault {
+protocol FlowVault: AnyObject {
     func read() async -> Vault.Content
 
     /// Runs `body` under the lock. If this function throws, `body` did not run.
@@ -83,63 +83,23 @@ extension VaultLease: FlowVault {
 }
 
 /// The requests of a flow to a service. Only one flow may use an instance, from a single task.
-protocol FlowService {
+protocol FlowService: AnyObject {
     /// Finds the token endpoint and connects to it, without sending a token. If the refresh of another process has
     /// failed in the meantime, returns the reason for a pause. `failureCount` is the number of refreshes of these tokens
     /// that had failed before the flow waited for the lease.
     func prepareExchange(
-        of account: Account, deriving derivation: Derivation?, after failureCount: Int
+        _ grant: RefreshGrant, of account: Account, after failureCount: Int
     ) async throws(AuthorityError) -> UnverifiedReason?
 
     /// Commits the exchange, so that it runs to its end even if its callers leave. Throws `CancellationError` if all
     /// callers have already left.
     func commitExchange() throws
 
-    func requestTokens(
-        of account: Account, deriving derivation: Derivation?
-    ) async throws(AuthorityError) -> Credentials
+    func requestTokens(_ grant: RefreshGrant, of account: Account) async throws(AuthorityError) -> Credentials
 
     func verify(_ account: Account) async throws(AuthorityError) -> Identity
 
     func refresh(_ account: Account) async -> RefreshOutcome
 
     func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async
-}
-
-struct Derivation: Sendable, Equatable {
-    let target: TokenTarget
-    let means: TokenDerivation
-
-    /// The time for which the token must be valid; `nil` for ``Credentials/usualValidity``.
-    let validity: Duration?
-
-    /// The token that an API refused; `nil` if none was refused.
-    var refused: Secret?
-
-    var request: TokenRequest { .derivation(target, means) }
-}
-
-enum RefreshOutcome: Sendable {
-    case renewed(Account)
-
-    /// Another process has replaced the tokens with these.
-    case adopted(Account)
-
-    case kept(Account, UnverifiedReason)
-
-    case unsaved(Account, AccountError)
-    case signedOut(SignOut)
-    case unreadable(AccountError)
-
-    /// The outcome without personal data.
-    var logText: String {
-        switch self {
-        case .renewed: "new tokens are stored"
-        case .adopted: "another process has stored new tokens"
-        case .kept(_, let reason): "the account is kept (\(reason))"
-        case .unsaved: "new tokens are not stored"
-        case .signedOut(let signOut): "signed out (\(signOut.reason.rawValue))"
-        case .unreadable(let error): "the archive is unreadable (\(error.code))"
-        }
-    }
 }
