@@ -7,11 +7,13 @@ extension AccountStore {
     /// process that ends before it has stored the response may lose the session. If a function of this store was
     /// cancelled or timed out, its request continues for at most ``AccountAuthority/tokenRequestTimeout``. If tokens
     /// could not be saved before, this function tries again. If this fails, the tokens are lost when the process ends.
-    /// A refresh that was cancelled before its request was sent releases its lease. If there are no pending requests,
+    /// A refresh that was cancelled before its request was sent releases its lease. If the store revokes tokens of an earlier
+    /// sign-in, the function waits for that too. If there are no pending requests,
     /// the function returns at once.
     public func finishPendingRequests() async {
         await flows.exchanges.finish()
         await flows.refreshes.finishGivenUp()
+        await flows.deliveries.finish()
         guard vault.unsaved.storedAccount != nil else { return }
         // The task may already be cancelled when the process ends.
         await shielded { [vault] in await vault.saveUnsaved(timeout: vault.lockTimeout) }

@@ -1,16 +1,16 @@
 import AccountSupport
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+import FoundationEssentials
 #else
-package import Foundation
+import Foundation
 #endif
 
 extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
-    /// If the service is unreachable, the function queues the encrypted tokens for ``deliverRevocations(with:)``. A
-    /// full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
+    /// If the service is unreachable, the function queues the encrypted tokens. The store revokes them after the next
+    /// successful request to that service. A full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
     /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
     ///
     /// - Parameter authority: The service; if `nil`, no tokens are revoked.
@@ -32,6 +32,7 @@ extension AccountStore {
             let report: RevocationReport
             if ThreadSupply.isSufficient {
                 report = await shielded { [flows] in await flows.revoke(account, pending, at: authority) }
+                if report.outcome == .done { flows.deliverDue(after: account, at: authority) }
             } else {
                 report = RevocationReport(pending == nil ? .refused : .queued, of: account, .noThread)
             }
@@ -39,19 +40,8 @@ extension AccountStore {
         }
     }
 
-    /// Revokes queued tokens: tokens of sign-outs that did not reach the service, and tokens of replaced sign-ins.
-    ///
-    /// Call this function after a successful request to a service. If the queue is empty, the call sends no request.
-    /// After a failed attempt there is a pause of one minute, which doubles each time, up to a day. If a service
-    /// refuses three times, AccountKit does not ask that service again for these tokens.
-    ///
-    /// - Parameter authority: A function that returns the service of an account. If it returns `nil`, the tokens of the
-    ///   account stay in the queue.
-    public func deliverRevocations(with authority: (Account) -> (any AccountAuthority)?) async {
-        await deliverRevocations(with: authority, ignoringPauses: false)
-    }
-
-    /// Revokes queued tokens. If `ignoringPauses` is `true`, this includes tokens whose pause has not ended.
+    /// Revokes queued tokens, with the service that `authority` returns for each account. If `ignoringPauses` is `true`, this
+    /// includes tokens whose pause has not ended.
     ///
     /// - Parameter isInteractive: Whether to prompt for the passphrase of the queued tokens.
     /// - Returns: The result of each attempt.
@@ -60,63 +50,8 @@ extension AccountStore {
         with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, isInteractive: Bool = false
     ) async -> [RevocationReport] {
         let pending = await vault.revocations.pending(isInteractive: isInteractive)
-        guard !pending.isEmpty else { return [] }
-        let addressed = pending.map { ($0, authority($0.payload.account)) }
-        guard let due = try? await dueRevocations(addressed, ignoringPauses: ignoringPauses) else { return [] }
-        var reports: [RevocationReport] = []
-        for (revocation, authority) in due {
-            let report = await flows.revoke(revocation.payload.account, revocation, at: authority)
-            reports.append(report)
-            // The task is cancelled, so every further request would fail.
-            if case .noResponse(.cancelled)? = report.failure { break }
-        }
-        return reports
-    }
-
-    /// Returns the revocations that may be sent now, and removes obsolete and expired revocations.
-    ///
-    /// - If the tokens are still the tokens of the stored account, the entry is removed: a process was killed during
-    ///   the sign-out, or failed to withdraw the entry.
-    /// - If revoking the tokens could end another sign-in, the entry stays until that user signs out.
-    /// - The entry is removed 30 days after the first attempt, or after it was queued if its service is unknown.
-    private func dueRevocations(
-        _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool
-    ) async throws(AccountError) -> [(RevocationQueue.Pending, any AccountAuthority)] {
-        // The lock excludes a sign-out in progress.
-        try await vault.change(timeout: vault.briefTimeout) { draft in
-            var due: [(RevocationQueue.Pending, any AccountAuthority)] = []
-            let current = try await draft.account()
-            for (revocation, authority) in pending {
-                let queued = revocation.payload
-                guard try await draft.transaction.read(revocation.entry)?.revision == revocation.revision else {
-                    continue
-                }
-                let isSignedIn = current.map { $0.sharesTokens(with: queued.account) } ?? false
-                let endsCurrent =
-                    current?.isEnded(
-                        byRevoking: queued.account,
-                        supportsPerGrantRevocation: authority?.supportsPerGrantRevocation ?? false)
-                    ?? false
-                // Without its secret, the tokens of a client can only expire.
-                let isOver = authority == nil && queued.account.credentials.areOver(at: clock.now)
-                if !isSignedIn, !isOver, endsCurrent || queued.waitsForSignOut {
-                    guard !queued.waitsForSignOut else { continue }
-                    var waiting = revocation
-                    waiting.payload.waitsForSignOut = true
-                    try? await vault.revocations.update(waiting, at: clock.now, in: draft.transaction)
-                    continue
-                }
-                let isTried = authority == nil || queued.attemptCount > 0
-                let age = clock.now.timeIntervalSince(queued.date)
-                if isSignedIn || isOver || isTried && age > RevocationQueue.maximumAge {
-                    // If the removal fails, the next delivery removes the entry.
-                    _ = try? await draft.transaction.remove(revocation.entry, ifRevision: revocation.revision)
-                } else if let authority, ignoringPauses || queued.isDue(at: clock.now) {
-                    due.append((revocation, authority))
-                }
-            }
-            return due
-        }
+        return await flows.deliver(
+            pending.map { ($0, authority($0.payload.account)) }, ignoringPauses: ignoringPauses)
     }
 
     package func pendingRevocations() async throws -> [PendingRevocation] {
@@ -137,70 +72,6 @@ extension AccountStore {
     }
 }
 
-extension Credentials {
-    /// Returns whether the tokens of a client without a user have all expired, according to the local clock.
-    fileprivate func areOver(at date: Date) -> Bool {
-        guard machine != nil else { return false }
-        return expires(within: .zero, of: date)
-            && derivedTokens.allSatisfy { $0.credentials.expires(within: .zero, of: date) }
-    }
-}
-
-extension Account {
-    func usesSameClient(as other: Account) -> Bool {
-        issuer == other.issuer && credentials.clientID == other.credentials.clientID
-    }
-}
-
-package struct PendingRevocation: Sendable, Hashable {
-    package let issuer: String?
-
-    /// The date when the user signed out or signed in again, or when the first attempt to revoke the tokens failed.
-    package let date: Date
-
-    /// Whether the tokens stay in the queue until the user signs out, because revoking them may also end the user's
-    /// later sign-in.
-    package let waitsForSignOut: Bool
-
-    init(_ queued: QueuedRevocation) {
-        issuer = queued.account.issuer
-        date = queued.date
-        waitsForSignOut = queued.waitsForSignOut
-    }
-}
-
-/// The result of a request to revoke tokens.
-package struct RevocationReport: Sendable, Hashable {
-    package enum Outcome: Sendable, Hashable {
-        case done, queued, refused, notSupported
-
-        package init(_ outcome: RevocationOutcome) {
-            self =
-                switch outcome {
-                case .done: .done
-                case .notSupported: .notSupported
-                }
-        }
-    }
-
-    package let issuer: String?
-
-    package let outcome: Outcome
-
-    /// The error response from the service, or the reason why there was no response; `nil` if the service revoked the
-    /// tokens.
-    package let failure: AuthorityError?
-
-    /// Whether the service has refused so often that AccountKit does not ask it again.
-    package internal(set) var isGivenUp = false
-
-    init(_ outcome: Outcome, of account: Account, _ failure: AuthorityError? = nil) {
-        issuer = account.issuer
-        self.outcome = outcome
-        self.failure = failure
-    }
-}
-
 /// The result of a sign-out.
 public struct SignOutReport: Sendable {
     /// Whether the tokens were revoked.
@@ -209,7 +80,8 @@ public struct SignOutReport: Sendable {
         case notNeeded
         /// The service has revoked the tokens, or did not recognize them.
         case done
-        /// The service was unreachable, and the tokens are queued; see ``AccountStore/deliverRevocations(with:)``.
+        /// The service was unreachable, and the tokens are queued. The store revokes them after the next successful
+        /// request to the service.
         case queued(AuthorityError)
         /// The service refused to revoke the tokens.
         case refused(AuthorityError)

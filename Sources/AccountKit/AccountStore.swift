@@ -24,7 +24,6 @@ public final class AccountStore: Sendable {
     public let session: SessionName
 
     let flows: Flows
-    let replacementHandler = Mutex<ReplacementHandler?>(nil)
     var clock: any WallClock { vault.clock }
 
     /// The vault of the session, which a program needs that only shows the stored account.
@@ -110,6 +109,14 @@ public final class AccountStore: Sendable {
         return AccountStore(flows)
     }
 
+    /// Returns a store for the same session that does not revoke queued tokens itself, because the caller delivers the queues of
+    /// all sessions; see ``deliverRevocations(with:ignoringPauses:isInteractive:)``.
+    package func leavingRevocations() -> AccountStore {
+        var flows = flows
+        flows.deliversRevocations = false
+        return AccountStore(flows)
+    }
+
     package var isShared: Bool { vault.isShared }
 
     /// Returns whether a shared storage contains an archive, even if it cannot be opened.
@@ -178,8 +185,8 @@ public final class AccountStore: Sendable {
     /// for a passphrase.
     ///
     /// If this process has tokens that it could not save before, the function tries again to save them. If another
-    /// process has ended the session of these tokens, the function queues the tokens for ``deliverRevocations(with:)``,
-    /// since no other process has them.
+    /// process has ended the session of these tokens, the function queues the tokens for revocation, since no other
+    /// process has them.
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service reported before that the
     ///   token belongs to another user; `.signedOut` or `.unreadable`.
@@ -227,6 +234,7 @@ public final class AccountStore: Sendable {
         flow.mismatch = { authority.mismatch(with: $0) }
         let service = LiveService(authority, flows, deadline: timeout.map { .now + $0 })
         let state = await flow.run(vault, service)
+        if let confirmed = service.confirmed { flows.deliverDue(after: confirmed, at: authority) }
         vault.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])
         if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
             await flows.withhold(account)

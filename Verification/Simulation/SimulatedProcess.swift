@@ -71,7 +71,9 @@ final class SimulatedProcess: @unchecked Sendable {
         self.isFollowing = isFollowing
         store = AccountStore(
             storage: ProcessStorage(process: self), appIdentifier: "simulation", keySources: [SimulatedKey()],
-            clock: ProcessClock(world: world))
+            clock: ProcessClock(world: world)
+        )
+        .leavingRevocations()
         seenVersion = world.judge.versions.count - 1
         store?.observeExchanges(self)
     }

@@ -9,4 +9,8 @@ extension Account {
         if credentials.accessToken == other.credentials.accessToken { return true }
         return credentials.clientID == other.credentials.clientID && !supportsPerGrantRevocation
     }
+
+    func usesSameClient(as other: Account) -> Bool {
+        issuer == other.issuer && credentials.clientID == other.credentials.clientID
+    }
 }

@@ -3,12 +3,17 @@ struct Flows: Sendable {
     let vault: Vault
     let refreshes = SingleFlight<Request, RefreshOutcome>(by: Request.isSame)
     let exchanges = Exchanges()
+    let deliveries = Deliveries()
     let ownFailures = OwnFailures()
     let refusedReplacement = RefusedReplacement()
+    let replacementHandler = Replacements()
 
     /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
     /// share.
     var replacesUnreadable = false
+
+    /// Whether the store itself revokes the tokens in the queue. If not, its caller does so.
+    var deliversRevocations = true
 
     init(_ vault: Vault) { self.vault = vault }
 
@@ -23,27 +28,6 @@ struct Flows: Sendable {
 
         static func isSame(_ left: Request, _ right: Request) -> Bool {
             left.account.isSameGrant(as: right.account) && left.derivation?.target == right.derivation?.target
-        }
-    }
-
-    func mayReplace(_ error: AccountError) -> Bool { error.isAboutContent && !keepsUnreadable }
-
-    /// Makes sure that the account of a sign-in can be saved, before a code or token is spent.
-    func prepareSignIn() async throws(AccountError) {
-        // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
-        switch await vault.stored() {
-        case .present: break
-        case .unreadable(let error) where !mayReplace(error): throw error
-        case .unreadable(let error):
-            let hasOtherKinds = try await AccountError.wrappingErrors { try await vault.hasOtherKindsOfKeys() }
-            guard !hasOtherKinds else { throw error }
-            try await vault.ring.prepare()
-        case .absent: try await vault.ring.prepare()
-        }
-        try await vault.change { draft in
-            // An archive that cannot be reached now cannot be replaced later either.
-            if case .unreadable(let error) = await draft.stored(), !mayReplace(error) { throw error }
-            try await draft.prepareSave()
         }
     }
 }

@@ -19,6 +19,10 @@ final class LiveService: FlowService {
 
     private let lease: VaultLease?
     private var exchange: (any PreparedExchange)?
+
+    /// The account about which the service has responded to a check.
+    private(set) var confirmed: Account?
+
     private var isExchanging = false
 
     init(
@@ -51,6 +55,7 @@ final class LiveService: FlowService {
             throw converted(error)
         }
         guard let identity else { throw .noResponse(.timeout) }
+        confirmed = account
         return identity
     }
 

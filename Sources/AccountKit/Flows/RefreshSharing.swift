@@ -65,6 +65,7 @@ extension Flows {
         }
         vault.logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText.shown)"])
         switch outcome {
+        case .renewed(let account): deliverDue(after: account, at: authority)
         case .unsaved(_, let error):
             vault.logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)

@@ -15,10 +15,13 @@ package enum ReplacementDecision: Sendable {
 package typealias ReplacementHandler =
     @Sendable (_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision
 
-extension AccountStore {
-    /// Sets the handler that decides whether a sign-in replaces the account of another user. Without a handler, the
-    /// sign-in replaces that account.
-    package func confirmReplacements(_ handler: @escaping ReplacementHandler) {
-        replacementHandler.withLock { $0 = handler }
+/// Holds the handler of a store.
+final class Replacements: Sendable {
+    private let state = Mutex<ReplacementHandler?>(nil)
+
+    /// The handler; `nil` if each sign-in replaces the stored account.
+    var handler: ReplacementHandler? {
+        get { state.withLock(\.self) }
+        set { state.withLock { $0 = newValue } }
     }
 }
