@@ -24,9 +24,9 @@ extension AccountStore {
     @discardableResult
     package func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
         try await accountErrors {
-            try refuseGivenToken()
+            try flows.refuseGivenToken()
             // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
-            _ = try await loadedAccount()
+            _ = try await flows.loadedAccount()
             let added = if let key = try await source.key() { key } else { try await source.makeKey() }
             try await vault.ring.settle(source)
             return try await withOpenedArchive { opened, draft in

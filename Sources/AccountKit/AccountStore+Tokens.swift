@@ -29,15 +29,7 @@ extension AccountStore {
     public func accessToken(
         minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
-        let account = try await usableAccount(minimumValidity: minimumValidity, timeout: timeout, with: authority)
-        let credentials = account.credentials
-        if !credentials.isRenewable, let end = credentials.expiresAt, end <= clock.now {
-            throw AccountError(
-                .notSignedIn,
-                "the session at \(account.issuer ?? "the service") ended on \(LocalTime.text(of: end)), and there is no "
-                    + "refresh token: sign in again")
-        }
-        return credentials.accessToken
+        try await flows.accessToken(minimumValidity: minimumValidity, timeout: timeout, with: authority)
     }
 
     /// Returns the account. If necessary, the function refreshes the tokens first. A call that began for one user does
@@ -45,13 +37,7 @@ extension AccountStore {
     package func usableAccount(
         minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
-        let account = try await confirmedAccount(try await loadedAccount(of: authority), with: authority, timeout)
-        let (credentials, now) = (account.credentials, clock.now)
-        guard !credentials.isGood(for: minimumValidity, at: now), credentials.isRenewable else {
-            return account
-        }
-        let isUsable = !credentials.expires(within: .zero, of: now)
-        return try await renewed(account, with: authority, timeout, isUsable: isUsable)
+        try await flows.usableAccount(minimumValidity: minimumValidity, timeout: timeout, with: authority)
     }
 
     /// Returns the account with another access token than the token that an API refused (401 of any form). If the token
@@ -61,76 +47,18 @@ extension AccountStore {
     package func account(
         insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
-        var account = try await loadedAccount(of: authority)
-        if !account.credentials.isRefreshed(since: refused.credentials) {
-            guard account.credentials.isRenewable,
-                !flows.refusedReplacement.isRecent(account.credentials, at: clock.now)
-            else {
-                return nil
-            }
-            account = try await renewed(account, with: authority, timeout, isUsable: false)
-        }
-        account = try await confirmedAccount(account, with: authority, timeout)
-        try account.checkIsSameUser(as: refused)
-        return account
+        try await flows.account(insteadOf: refused, timeout: timeout, with: authority)
     }
 
     /// Records that an API also refused the token that ``account(insteadOf:timeout:with:)`` returned.
     package func noteRefusedReplacement(_ account: Account) { flows.refusedReplacement.note(account.credentials) }
-
-    /// Refreshes the account. During the pause after a failure, returns the old account if `isUsable` is `true`;
-    /// otherwise throws an error.
-    private func renewed(
-        _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
-    ) async throws(AccountError) -> Account {
-        let record = await vault.journal.readableRecord()
-        var pause = account.credentials.machine != nil ? flows.ownFailures.pause(at: clock.now) : nil
-        if pause == nil { pause = vault.pause(after: record) }
-        if let pause {
-            if isUsable { return account }
-            throw AccountError(notRefreshed: SessionDecision.withoutToken(pause))
-        }
-        let renewed = try await refreshedAccount(
-            account, with: authority, timeout, isUsable: isUsable, isWithoutToken: !isUsable,
-            failureCount: record?.failureCount ?? 0)
-        // A user may have signed in at another service in another process.
-        try check(renewed, isOf: authority)
-        // Another process may have stored tokens that it withholds.
-        return try await confirmedAccount(renewed, with: authority, timeout)
-    }
-
-    func loadedAccount(of authority: any AccountAuthority) async throws(AccountError) -> Account {
-        let account = try await loadedAccount()
-        try Self.checkRequestUser(is: account)
-        try check(account, isOf: authority)
-        return account
-    }
 
     /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again: for the user of the
     /// tokens, or for another token. Throws an error if the tokens are still withheld after that.
     package func confirmedAccount(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?
     ) async throws(AccountError) -> Account {
-        guard account.credentials.isWithheld else { return account }
-        // The check would refresh the tokens, but all processes pause after a failed refresh.
-        if account.credentials.needsToken(at: clock.now), let pause = await pauseReason() {
-            let code: UnverifiedReason.Code = account.credentials.isOfOtherUser ? .wrongAccount : .unclearReply
-            throw AccountError(
-                withholding: account.credentials,
-                UnverifiedReason(code, detail: "the last refresh failed: \(pause)", retryAfter: pause.retryAfter))
-        }
-        switch await checkSession(with: authority, timeout: timeout) {
-        case .verified(let account): return account
-        case .unverified(let account, let reason): throw AccountError(withholding: account.credentials, reason)
-        case .signedOut(let signOut): throw notSignedIn(signOut)
-        case .unreadable(let error): throw error
-        }
-    }
-
-    func check(_ account: Account, isOf authority: any AccountAuthority) throws(AccountError) {
-        // The issuer of a token from the environment may be unknown.
-        if givenToken != nil, account.issuer == nil { return }
-        if let mismatch = authority.mismatch(with: account) { throw AccountError(.misconfigured, mismatch) }
+        try await flows.confirmedAccount(account, with: authority, timeout)
     }
 
     /// Refreshes the tokens, even if they have not expired.
@@ -144,16 +72,7 @@ extension AccountStore {
     public func refresh(
         with authority: any AccountAuthority, timeout: Duration? = nil
     ) async throws(AccountError) -> Account {
-        try refuseGivenToken()
-        let account = try await loadedAccount(of: authority)
-        guard account.credentials.isRenewable else {
-            throw AccountError(
-                .misconfigured, "the service issued no refresh token, so the session cannot be refreshed",
-                hint: "sign in again")
-        }
-        return try await refreshedAccount(
-            account, with: authority, timeout, isUsable: false,
-            isWithoutToken: account.credentials.needsToken(at: clock.now))
+        try await flows.refreshedAccount(with: authority, timeout: timeout)
     }
 
     package func refreshPause() async -> Duration? {
@@ -182,47 +101,72 @@ extension AccountStore {
         return reason.code == .renewalRefused ? reason : nil
     }
 
-    package func notSignedIn(_ signOut: SignOut) -> AccountError {
-        givenToken?.rejection(signOut) ?? AccountError(notSignedIn: signOut)
-    }
+    package func notSignedIn(_ signOut: SignOut) -> AccountError { flows.notSignedIn(signOut) }
+}
 
-    func loadedAccount() async throws(AccountError) -> Account {
-        switch await load() {
-        case .verified(let account), .unverified(let account, _): return account
-        case .signedOut(let signOut): throw notSignedIn(signOut)
-        case .unreadable(let error): throw error
-        }
-    }
-
+extension AccountStore {
+    /// Returns an access token for another API, or with fewer scopes than the session has.
+    ///
+    /// AccountKit stores derived tokens with the account, encrypted, and returns a stored token while it is valid.
+    /// Otherwise AccountKit requests a token: by a refresh with `resource` (RFC 8707, section 2.2) or a narrower
+    /// `scope` (RFC 6749, section 6), or by token exchange (RFC 8693). As in every refresh, only one process at a time
+    /// sends the refresh token. If the service returns a new refresh token, AccountKit stores it before this function
+    /// returns the derived token. The account's own access token does not change. Signing out removes and revokes
+    /// derived tokens.
+    ///
+    /// ```swift
+    /// let target = try TokenTarget(resources: ["https://api.example.com/"], scopes: ["read"])
+    /// let token = try await store.accessToken(for: target, with: authority)
+    /// ```
+    ///
     /// - Parameters:
-    ///   - isUsable: Whether to return the old account if the refresh fails.
-    ///   - isWithoutToken: Whether the access token has expired, or an API refused it.
-    private func refreshedAccount(
-        _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool,
-        isWithoutToken: Bool, failureCount: Int? = nil
-    ) async throws(AccountError) -> Account {
-        let outcome = await flows.refresh(
-            account, authority, failureCount: failureCount, until: timeout.map { .now + $0 })
-        switch outcome {
-        case .renewed(let new), .adopted(let new), .unsaved(let new, _):
-            try new.checkIsSameUser(as: account)
-            if new.credentials.hasWrongType { throw AccountError(withholding: new.credentials) }
-            flows.ownFailures.reset()
-            return new
-        case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
-        case .unreadable(let error):
-            if isUsable { return account }
-            throw error
-        case .kept(let new, let reason):
-            try new.checkIsSameUser(as: account)
-            if reason.code == .wrongAccount || new.credentials.hasWrongType {
-                throw AccountError(withholding: new.credentials, reason)
-            }
-            if new.credentials.machine != nil, reason.isRefusalOfClient {
-                flows.ownFailures.add(reason, at: clock.now)
-            }
-            if isUsable { return new }
-            throw AccountError(notRefreshed: isWithoutToken ? SessionDecision.withoutToken(reason) : reason)
-        }
+    ///   - target: The API or scopes of the token.
+    ///   - minimumValidity: How long the token must still be valid; `nil` means 60 s, or half of the token's lifetime
+    ///     if that is less. A token of unknown expiry is always valid.
+    ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues after the timeout, and
+    ///     its tokens are stored; see ``finishPendingRequests()``.
+    ///   - authority: The service.
+    /// - Returns: The token. If the service cannot issue a token now, the function returns the stored token until that
+    ///   token expires.
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this
+    ///   app, or if the grant needs a refresh token and the account has none. The user stays signed in.
+    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service is unreachable or failed, or during the
+    ///   pause after a failure. ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in.
+    ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for
+    ///   it.
+    public func accessToken(
+        for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
+        with authority: any AccountAuthority
+    ) async throws(AccountError) -> Secret {
+        try await derivedToken(for: target, minimumValidity: minimumValidity, timeout: timeout, with: authority)
+            .credentials.accessToken
+    }
+
+    /// Returns another access token for an API that refused the stored one (401 of any form).
+    ///
+    /// If the stored token is no longer the refused one, AccountKit returns the stored token. Otherwise AccountKit
+    /// requests another token once. Send the request to the API again with that token, and only once: if the API refuses
+    /// it too, a third token would not help.
+    ///
+    /// - Parameters:
+    ///   - target: The API or scopes of the token.
+    ///   - refused: The token that the API refused.
+    ///   - timeout: How long to wait; `nil` for no limit.
+    ///   - authority: The service.
+    /// - Throws: The errors of ``accessToken(for:minimumValidity:timeout:with:)``. The refused token is never returned.
+    public func accessToken(
+        for target: TokenTarget, insteadOf refused: Secret, timeout: Duration? = .seconds(10),
+        with authority: any AccountAuthority
+    ) async throws(AccountError) -> Secret {
+        try await derivedToken(for: target, insteadOf: refused, timeout: timeout, with: authority).credentials
+            .accessToken
+    }
+
+    package func derivedToken(
+        for target: TokenTarget, insteadOf refused: Secret? = nil, minimumValidity: Duration? = nil,
+        timeout: Duration? = .seconds(10), with authority: any AccountAuthority
+    ) async throws(AccountError) -> DerivedToken {
+        try await flows.derivedToken(
+            for: target, insteadOf: refused, minimumValidity: minimumValidity, timeout: timeout, with: authority)
     }
 }

@@ -1,6 +1,6 @@
-public import Logging
 import AccountCrypto
 import AccountSupport
+public import Logging
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -91,6 +91,19 @@ public final class AccountStore: Sendable {
         self.flows = flows
     }
 
+    /// Creates a store for a token from an environment variable. Until the service has identified the user, the `id` of
+    /// the account is the name of the variable. An explicit rejection by the service ends the session only in this
+    /// store.
+    package convenience init(
+        token: Secret, from variable: String, appIdentifier: String, session: SessionName,
+        clock: any WallClock = SystemWallClock(), logger: Logger? = nil
+    ) {
+        let given = GivenToken(token, from: variable, at: clock.now)
+        self.init(
+            storage: given, appIdentifier: appIdentifier, session: session, keySources: [given], clock: clock,
+            logger: logger)
+    }
+
     /// Returns a store for the same session that may replace an archive that other machines may be able to open.
     ///
     /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store does not change an archive that does not
@@ -116,6 +129,9 @@ public final class AccountStore: Sendable {
         flows.deliversRevocations = false
         return AccountStore(flows)
     }
+
+    /// Whether a token from the environment replaces the archive.
+    package var usesGivenToken: Bool { flows.givenToken != nil }
 
     package var isShared: Bool { vault.isShared }
 
@@ -191,8 +207,7 @@ public final class AccountStore: Sendable {
     /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service reported before that the
     ///   token belongs to another user; `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
-        if let givenToken { return load(givenToken) }
-        return await vault.read().state
+        await flows.load()
     }
 
     /// Checks at start-up whether the session is still valid. The function reads the archive and asks the service.
@@ -214,32 +229,14 @@ public final class AccountStore: Sendable {
     public func checkSession(
         with authority: any AccountAuthority, maximumAge: Duration = .zero, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
-        if let givenToken { return await check(givenToken, with: authority, maximumAge: maximumAge, timeout) }
-        return await checkSession(
-            CheckFlow(now: clock.now, maximumAge: maximumAge.seconds), with: authority, timeout: timeout)
+        await flows.check(with: authority, maximumAge: maximumAge, timeout: timeout)
     }
 
     /// Confirms the session of a client without a user by a request for another access token.
     package func confirmMachine(
         with authority: any AccountAuthority, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
-        let flow = CheckFlow(now: clock.now, maximumAge: 0, requestsMachineToken: true)
-        return await checkSession(flow, with: authority, timeout: timeout)
-    }
-
-    private func checkSession(
-        _ flow: CheckFlow, with authority: any AccountAuthority, timeout: Duration?
-    ) async -> SessionState {
-        var flow = flow
-        flow.mismatch = { authority.mismatch(with: $0) }
-        let service = LiveService(authority, flows, deadline: timeout.map { .now + $0 })
-        let state = await flow.run(vault, service)
-        if let confirmed = service.confirmed { flows.deliverDue(after: confirmed, at: authority) }
-        vault.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])
-        if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
-            await flows.withhold(account)
-        }
-        return state
+        await flows.confirmMachine(with: authority, timeout: timeout)
     }
 
     /// Returns the date when a refresh began whose response was never stored; `nil` if there is no such refresh. After
@@ -306,9 +303,9 @@ public final class AccountStore: Sendable {
     public func updateProfile(
         with authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
-        try refuseGivenToken()
+        try flows.refuseGivenToken()
         // Check that the account belongs to this service, since a token is sent only to its own service.
-        var account = try await loadedAccount(of: authority)
+        var account = try await flows.loadedAccount(of: authority)
         let before = account.profile.fields
         change(&account.profile)
         let identity: Identity
@@ -335,5 +332,33 @@ public final class AccountStore: Sendable {
             stored.profile.merge(identity.profile)
             stored.username = identity.username ?? stored.username
         }
+    }
+}
+
+extension AccountStore {
+    /// Waits until the tokens of all pending requests are stored or revoked.
+    ///
+    /// Call this function before the process ends. A refresh token or sign-in code is spent as soon as it is sent, so a
+    /// process that ends before it has stored the response may lose the session. If a function of this store was
+    /// cancelled or timed out, its request continues for at most ``AccountAuthority/tokenRequestTimeout``. If tokens
+    /// could not be saved before, this function tries again. If this fails, the tokens are lost when the process ends.
+    /// A refresh that was cancelled before its request was sent releases its lease. If the store revokes tokens of an earlier
+    /// sign-in, the function waits for that too. If there are no pending requests,
+    /// the function returns at once.
+    public func finishPendingRequests() async {
+        await flows.exchanges.finish()
+        await flows.refreshes.finishGivenUp()
+        await flows.deliveries.finish()
+        guard vault.unsaved.storedAccount != nil else { return }
+        // The task may already be cancelled when the process ends.
+        await shielded { [vault] in await vault.saveUnsaved(timeout: vault.lockTimeout) }
+    }
+
+    package var hasUnsavedTokens: Bool { vault.unsaved.storedAccount != nil }
+
+    package var hasFinishedExchanges: Bool { flows.exchanges.isEmpty }
+
+    package func observeExchanges(_ observer: any ExchangeObserver) {
+        flows.exchanges.observe(observer)
     }
 }

@@ -120,3 +120,65 @@ extension AccountError: CustomStringConvertible {
         return cause.userReason.map { "\(message) (\($0))" } ?? message
     }
 }
+
+extension AccountError {
+    /// Converts an error. `cancelled` and `failure` are the messages for a cancellation and for an error of another
+    /// type.
+    package init(
+        wrapping error: any Error,
+        cancelled: String = "cancelled while waiting for the archive: nothing was changed",
+        failure: String = "the storage failed"
+    ) {
+        switch error {
+        case let error as AccountError: self = error
+        case is CancellationError: self.init(.cancelled, cancelled)
+        default: self.init(.inaccessible, failure, cause: error)
+        }
+    }
+
+    /// Returns the result of `body`, or throws its error as an `AccountError`.
+    static func wrappingErrors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+        do {
+            return try await body()
+        } catch {
+            throw AccountError(wrapping: error)
+        }
+    }
+}
+
+extension UnverifiedReason.Code {
+    init(savingFailure error: any Error) {
+        self =
+            switch (error as? AccountError)?.code {
+            // Another process acquired the lock or the lease, or changed the entry.
+            case .busy, .conflict: .busy
+            case .storeUnreachable: .storeUnreachable
+            default: .cannotSave
+            }
+    }
+}
+
+extension Error {
+    /// The error in words for the user.
+    ///
+    /// Use this property instead of interpolating an error. Swift describes an error without a description of its own by the
+    /// names of its type and cases, such as `noResponse(AccountKit.AuthorityError.Failure(…))`.
+    package var userText: String { userReason ?? "an unexpected error of the type \(type(of: self))" }
+
+    /// The same as ``userText``, but `nil` if the error has a description only for developers.
+    package var userReason: String? {
+        switch self {
+        case let error as any ExplainedError: error.explanation
+        case is CancellationError: "cancelled"
+        default: reason
+        }
+    }
+}
+
+/// An error with words for the user.
+package protocol ExplainedError: Error {
+    var explanation: String { get }
+}
+
+/// A cause that the message of its error already explains.
+package protocol CauseInMessage: Error {}

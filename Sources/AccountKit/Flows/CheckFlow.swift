@@ -1,3 +1,6 @@
+import AccountSupport
+import Logging
+
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
 #else
@@ -196,5 +199,36 @@ extension UnverifiedReason {
         UnverifiedReason(
             .init(savingFailure: error),
             detail: "the service ended this session, and the archive could not be changed: \(error)")
+    }
+}
+
+/// The check of a session at its service.
+extension Flows {
+    func check(
+        with authority: any AccountAuthority, maximumAge: Duration = .zero, timeout: Duration?
+    ) async -> SessionState {
+        if let givenToken { return await check(givenToken, with: authority, maximumAge: maximumAge, timeout) }
+        return await run(
+            CheckFlow(now: vault.clock.now, maximumAge: maximumAge.seconds), with: authority, timeout: timeout)
+    }
+
+    func confirmMachine(with authority: any AccountAuthority, timeout: Duration?) async -> SessionState {
+        let flow = CheckFlow(now: vault.clock.now, maximumAge: 0, requestsMachineToken: true)
+        return await run(flow, with: authority, timeout: timeout)
+    }
+
+    private func run(
+        _ flow: CheckFlow, with authority: any AccountAuthority, timeout: Duration?
+    ) async -> SessionState {
+        var flow = flow
+        flow.mismatch = { authority.mismatch(with: $0) }
+        let service = LiveService(authority, self, deadline: timeout.map { .now + $0 })
+        let state = await flow.run(vault, service)
+        if let confirmed = service.confirmed { deliverDue(after: confirmed, at: authority) }
+        vault.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])
+        if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
+            await withhold(account)
+        }
+        return state
     }
 }

@@ -1,5 +1,4 @@
 import AccountSupport
-package import Logging
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -14,7 +13,7 @@ final class GivenToken: ArchiveStorage, KeySource {
     private let variable: String
     fileprivate let state: Mutex<SessionState>
 
-    fileprivate init(_ token: Secret, from variable: String, at date: Date) {
+    init(_ token: Secret, from variable: String, at date: Date) {
         self.variable = variable
         // Only the service can identify the user of the token.
         let account = Account(id: variable, credentials: Credentials(accessToken: token, issuedAt: date))
@@ -61,29 +60,13 @@ extension AccountError {
     }
 }
 
-extension AccountStore {
-    /// Creates a store for a token from an environment variable. Until the service has identified the user, the `id` of
-    /// the account is the name of the variable. An explicit rejection by the service ends the session only in this
-    /// store.
-    package convenience init(
-        token: Secret, from variable: String, appIdentifier: String, session: SessionName,
-        clock: any WallClock = SystemWallClock(), logger: Logger? = nil
-    ) {
-        let given = GivenToken(token, from: variable, at: clock.now)
-        self.init(
-            storage: given, appIdentifier: appIdentifier, session: session, keySources: [given], clock: clock,
-            logger: logger)
-    }
-
+extension Flows {
     var givenToken: GivenToken? {
         let storage = vault.storage
         // Check the type first: for another storage, the cast searches for a bridge, which takes a quarter of the time
         // of a short command.
         return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
     }
-
-    /// Whether a token from the environment replaces the archive.
-    package var usesGivenToken: Bool { givenToken != nil }
 
     func refuseGivenToken() throws(AccountError) {
         if let givenToken { throw givenToken.refusal }
@@ -105,13 +88,13 @@ extension AccountStore {
         if account.issuer != nil, let mismatch = authority.mismatch(with: account) {
             return .unverified(account, .init(.misconfigured, detail: mismatch))
         }
-        if account.isConfirmed(within: maximumAge.seconds, of: clock.now) { return .verified(account) }
+        if account.isConfirmed(within: maximumAge.seconds, of: vault.clock.now) { return .verified(account) }
         do {
             let found = try await withDeadline(timeout.map { .now + $0 }) {
                 try await authority.account(of: account)
             }
             guard var found else { throw AuthorityError.noResponse(.timeout) }
-            found.verifiedAt = clock.now
+            found.verifiedAt = vault.clock.now
             return settle(given, .unverified(found, .init(.notChecked))).account.map { .verified($0) } ?? load(given)
         } catch {
             let failure: AuthorityError =
@@ -129,7 +112,8 @@ extension AccountStore {
             }
             return settle(
                 given,
-                .signedOut(SignOut(.sessionEnded, date: clock.now, issuer: authority.accountIssuer, detail: detail)))
+                .signedOut(
+                    SignOut(.sessionEnded, date: vault.clock.now, issuer: authority.accountIssuer, detail: detail)))
         }
     }
 

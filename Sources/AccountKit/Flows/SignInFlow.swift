@@ -276,7 +276,7 @@ extension Flows {
                 // Call the handler without the lock: otherwise other processes would wait for the user.
                 switch try await handler?(old, account) {
                 case .store(let other)?:
-                    return try await other.flows.storeSignIn(
+                    return try await Flows(other).storeSignIn(
                         account, supportsPerGrantRevocation: supportsPerGrantRevocation)
                 case .keepID?:
                     account = Account(

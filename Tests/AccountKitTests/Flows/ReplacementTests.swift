@@ -62,7 +62,7 @@ struct ReplacementTests {
         let before = storage.entries
         let otherStorage = InMemoryArchiveStorage()
         let other = try await AccountStore.inMemory(signedIn: nil, storage: otherStorage)
-        store.confirmReplacements { _, _ in .store(in: other) }
+        store.confirmReplacements { _, _ in .store(in: other.vault) }
         let authority = SteppedAuthority()
         #expect(try await way.signIn(store, authority).id == "carol")
         #expect(storage.entries == before && store.account == Fixture.alice)

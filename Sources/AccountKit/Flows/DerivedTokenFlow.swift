@@ -6,80 +6,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-extension AccountStore {
-    /// Returns an access token for another API, or with fewer scopes than the session has.
-    ///
-    /// AccountKit stores derived tokens with the account, encrypted, and returns a stored token while it is valid.
-    /// Otherwise AccountKit requests a token: by a refresh with `resource` (RFC 8707, section 2.2) or a narrower
-    /// `scope` (RFC 6749, section 6), or by token exchange (RFC 8693). As in every refresh, only one process at a time
-    /// sends the refresh token. If the service returns a new refresh token, AccountKit stores it before this function
-    /// returns the derived token. The account's own access token does not change. Signing out removes and revokes
-    /// derived tokens.
-    ///
-    /// ```swift
-    /// let target = try TokenTarget(resources: ["https://api.example.com/"], scopes: ["read"])
-    /// let token = try await store.accessToken(for: target, with: authority)
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - target: The API or scopes of the token.
-    ///   - minimumValidity: How long the token must still be valid; `nil` means 60 s, or half of the token's lifetime
-    ///     if that is less. A token of unknown expiry is always valid.
-    ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues after the timeout, and
-    ///     its tokens are stored; see ``finishPendingRequests()``.
-    ///   - authority: The service.
-    /// - Returns: The token. If the service cannot issue a token now, the function returns the stored token until that
-    ///   token expires.
-    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this
-    ///   app, or if the grant needs a refresh token and the account has none. The user stays signed in.
-    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service is unreachable or failed, or during the
-    ///   pause after a failure. ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in.
-    ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for
-    ///   it.
-    public func accessToken(
-        for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
+extension Flows {
+    func derivedToken(
+        for target: TokenTarget, insteadOf refused: Secret?, minimumValidity: Duration?, timeout: Duration?,
         with authority: any AccountAuthority
-    ) async throws(AccountError) -> Secret {
-        try await derivedToken(for: target, minimumValidity: minimumValidity, timeout: timeout, with: authority)
-            .credentials.accessToken
-    }
-
-    /// Returns another access token for an API that refused the stored one (401 of any form).
-    ///
-    /// If the stored token is no longer the refused one, AccountKit returns the stored token. Otherwise AccountKit
-    /// requests another token once. Send the request to the API again with that token, and only once: if the API refuses
-    /// it too, a third token would not help.
-    ///
-    /// - Parameters:
-    ///   - target: The API or scopes of the token.
-    ///   - refused: The token that the API refused.
-    ///   - timeout: How long to wait; `nil` for no limit.
-    ///   - authority: The service.
-    /// - Throws: The errors of ``accessToken(for:minimumValidity:timeout:with:)``. The refused token is never returned.
-    public func accessToken(
-        for target: TokenTarget, insteadOf refused: Secret, timeout: Duration? = .seconds(10),
-        with authority: any AccountAuthority
-    ) async throws(AccountError) -> Secret {
-        try await derivedToken(for: target, insteadOf: refused, timeout: timeout, with: authority).credentials
-            .accessToken
-    }
-
-    package func derivedToken(
-        for target: TokenTarget, insteadOf refused: Secret? = nil, minimumValidity: Duration? = nil,
-        timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> DerivedToken {
         try refuseGivenToken()
         let deadline = timeout.map { ContinuousClock.now + $0 }
         let account = try await confirmedAccount(try await loadedAccount(of: authority), with: authority, timeout)
         let stored = account.credentials.derivedToken(for: target)
         let kept = stored?.credentials.accessToken == refused ? nil : stored
-        if let kept, kept.credentials.isGood(for: minimumValidity, at: clock.now) { return kept }
+        if let kept, kept.credentials.isGood(for: minimumValidity, at: vault.clock.now) { return kept }
         do throws(AccountError) {
             return try await derive(
                 target, from: account, insteadOf: refused, minimumValidity, authority, until: deadline)
         } catch {
             // Do not return the stored token after a sign-out.
-            guard let kept, !kept.credentials.expires(within: .zero, of: clock.now), error.code != .notSignedIn,
+            guard let kept, !kept.credentials.expires(within: .zero, of: vault.clock.now), error.code != .notSignedIn,
                 error.code != .conflict, vault.shared.account?.credentials.isWithheld != true
             else { throw error }
             return kept
@@ -108,18 +51,18 @@ extension AccountStore {
             try usable.checkIsSameUser(as: account)
             account = usable
         }
-        func refresh(_ account: Account, by means: TokenDerivation) async -> RefreshOutcome {
-            await flows.refresh(
+        func request(_ account: Account, by means: TokenDerivation) async -> RefreshOutcome {
+            await refresh(
                 account, deriving: Derivation(target: target, means: means, validity: validity, refused: refused),
                 authority,
                 failureCount: record?.failureCount ?? 0, until: deadline)
         }
-        var outcome = await refresh(account, by: means)
+        var outcome = await request(account, by: means)
         // A service may support token exchange, but not for this client.
         if case .kept(let account, let reason) = outcome, reason.code == .misconfigured, means == .tokenExchange,
             target.audience == nil, account.credentials.refreshToken != nil
         {
-            outcome = await refresh(account, by: .refresh)
+            outcome = await request(account, by: .refresh)
         }
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):
