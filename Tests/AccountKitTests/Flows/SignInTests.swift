@@ -147,7 +147,7 @@ struct SignInTests {
     ) async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await store(signedIn: Fixture.alice, storage)
-        _ = try await store.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
+        _ = try await store.flows.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
         let pending = await store.vault.revocations.pending()
         let queued = waitsForSignOut == nil ? [] : [Secret("refresh-1")]
         #expect(pending.map(\.payload.account.credentials.refreshToken) == queued)
