@@ -125,6 +125,25 @@ struct UnclearResponseTests {
         #expect(try await notes.pendingChanges().map(\.isItemGone) == [false])
     }
 
+    @Test(arguments: [ChangeKind.update, .delete, .star], [409, 412])
+    func `Looks whether the item exists before a conflict counts`(kind: ChangeKind, status: Int) async throws {
+        let scene = try await scene()
+        for number in 1...2 { await scene.service.create("old \(number)") }
+        let notes = try await scene.open(Notes(looks: false))
+        _ = try await notes.refresh("all")
+        await scene.service.delete("n1")
+        for id in ["n1", "n2"] { try await notes.add(change(kind, of: id)) }
+        await scene.service.fail { $0.method == .get ? nil : .status(status) }
+        let report = try await notes.synchronize()
+        let isDeletion = kind == .delete
+        #expect(report.sentCount == (isDeletion ? 1 : 0))
+        #expect(report.pending.map(\.change.object) == (isDeletion ? ["n2"] : ["n1", "n2"]))
+        #expect(report.pending.allSatisfy { $0.state == .conflict })
+        #expect(report.pending.map(\.isItemGone) == (isDeletion ? [false] : [true, false]))
+        #expect(try await notes.lists.item("n1") == nil || !isDeletion)
+        #expect(try await notes.lists.item("n2") != nil)
+    }
+
     @Test(arguments: [true, false], [409, 412])
     func `Looks for the created item before a conflict counts`(isApplied: Bool, status: Int) async throws {
         let scene = try await scene()
@@ -153,10 +172,8 @@ struct UnclearResponseTests {
         let scene = try await scene()
         // The service shortens the note in the response.
         var whole = Notes()
-        whole.complete = { item in
-            RemoteItem(
-                id: item.id,
-                json: Data(String(decoding: item.json, as: UTF8.self).replacing("begin", with: "whole").utf8))
+        whole.complete = { item, _ in
+            item.json = Data(String(decoding: item.json, as: UTF8.self).replacing("begin", with: "whole").utf8)
         }
         let notes = try await scene.open(whole)
         try await notes.add(.create("begin"))
@@ -164,7 +181,7 @@ struct UnclearResponseTests {
         #expect(try await notes.storedItem("n1")?.item.text == "whole")
         // A rest that is not available does not undo the change.
         struct Unavailable: Error {}
-        whole.complete = { _ in throw Unavailable() }
+        whole.complete = { _, _ in throw Unavailable() }
         let other = try await scene.open(whole)
         try await other.add(.create("beginning"))
         #expect(try await other.synchronize().sentCount == 1)

@@ -180,7 +180,7 @@ extension Gists {
                 "you have deleted this gist too, so there is nothing to create again: `gists resolve "
                     + "\(pending.id.uuidString.lowercased()) --discard` drops your edit")
         }
-        let texts = gist.files.compactMapValues { file in file.truncated == true ? nil : file.content }
+        let texts = gist.files.compactMapValues { file in file.isWhole ? file.content : nil }
         let edit = GistEdit(
             description: gist.description, isPublic: gist.isPublic,
             files: texts.mapValues { GistEdit.File(content: $0) })

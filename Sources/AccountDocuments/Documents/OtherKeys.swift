@@ -1,3 +1,5 @@
+import AccountKit
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -103,7 +105,7 @@ private struct PropertyListValue: Codable, Sendable, Hashable {
         throw DecodingError.dataCorrupted(
             .init(
                 codingPath: decoder.codingPath, debugDescription: reason,
-                underlyingError: PropertyListDocument.Unreadable(reason: reason)))
+                underlyingError: PropertyListDocument.Unreadable(reason)))
     }
 
     func encode(to encoder: any Encoder) throws {

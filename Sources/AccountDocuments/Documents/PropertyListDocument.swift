@@ -1,5 +1,4 @@
 import AccountKit
-import AccountCrypto
 import AccountSupport
 
 #if canImport(FoundationEssentials)
@@ -11,9 +10,7 @@ import Foundation
 enum PropertyListDocument {
     /// The reason why a property list is unreadable, which completes the sentence "it cannot be used: …". The text does not
     /// quote the content.
-    struct Unreadable: Error {
-        let reason: String
-    }
+    typealias Unreadable = RecordPropertyList.Malformed
 
     /// The maximum depth of nested values. It is limited because the decoder uses the stack.
     private static let maximumDepth = 64
@@ -41,10 +38,16 @@ enum PropertyListDocument {
     ///
     /// - Throws: `invalidArgument` for characters that XML cannot contain (section 2.2), although the encoder writes them.
     private static func wellFormed(_ xml: Data) throws(AccountError) -> Data {
-        let isWellFormed = String(decoding: xml, as: UTF8.self).unicodeScalars.allSatisfy { scalar in
-            switch scalar.value {
-            case 0x9, 0xA, 0xD, 0x20..<0xFFFE, 0x10000...: true
-            default: false
+        let isWellFormed = xml.withUnsafeBytes { bytes in
+            bytes.indices.allSatisfy { index in
+                switch bytes[index] {
+                case 0x9, 0xA, 0xD, 0x20..<0xEF, 0xF0...: true
+                // U+FFFE and U+FFFF in UTF-8.
+                case 0xEF:
+                    !bytes[index...].starts(with: [0xEF, 0xBF, 0xBE])
+                        && !bytes[index...].starts(with: [0xEF, 0xBF, 0xBF])
+                default: false
+                }
             }
         }
         guard isWellFormed else {
@@ -63,9 +66,9 @@ enum PropertyListDocument {
         do {
             return try PropertyListDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw Unreadable(reason: error.place)
+            throw Unreadable(error.place)
         } catch {
-            throw Unreadable(reason: "it is not a property list")
+            throw Unreadable("it is not a property list")
         }
     }
 
@@ -82,52 +85,13 @@ enum PropertyListDocument {
 
     // MARK: Checks before decoding
 
-    private static let equalKeys = Unreadable(
-        reason: "two keys of a dictionary are equal, or differ only in their Unicode form")
-
     private static func check(_ bytes: [UInt8]) throws(Unreadable) {
         switch DocumentFormat(of: bytes) {
         case .binary:
-            do throws(BinaryPropertyList.Malformed) {
-                try bytes.withUnsafeBufferPointer { bytes throws(BinaryPropertyList.Malformed) in
-                    var list = try BinaryPropertyList(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth)
-                    try visit(list.top, of: &list, depth: 0)
-                }
-            } catch {
-                throw Unreadable(reason: error.reason)
+            try bytes.withUnsafeBufferPointer { bytes throws(Unreadable) in
+                try RecordPropertyList.check(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth)
             }
         case .xml: try check(xml: bytes)
-        }
-    }
-
-    private static func visit(
-        _ index: Int, of list: inout BinaryPropertyList, depth: Int
-    ) throws(BinaryPropertyList.Malformed) {
-        switch try list.object(at: index, depth: depth) {
-        case .boolean, .integer, .real, .date, .data: break
-        case .ascii(let range): _ = try list.string(ascii: range)
-        case .utf16(let range): _ = try list.text(utf16: range)
-        case .array(let elements):
-            for position in 0..<elements.count {
-                try visit(list.element(position, of: elements), of: &list, depth: depth + 1)
-            }
-        case .dictionary(let elements):
-            var keys: Set<String> = []
-            for position in 0..<elements.count {
-                let element = try list.element(position, of: elements)
-                if position < elements.count / 2 {
-                    let key =
-                        switch try list.object(at: element, depth: depth + 1) {
-                        case .ascii(let range): try list.string(ascii: range)
-                        case .utf16(let range): String(decoding: try list.text(utf16: range), as: UTF8.self)
-                        default: throw BinaryPropertyList.Malformed("a key is not a string")
-                        }
-                    // A decoder would drop one of the values.
-                    guard keys.insert(key).inserted else { throw BinaryPropertyList.Malformed(equalKeys.reason) }
-                }
-                try visit(element, of: &list, depth: depth + 1)
-            }
-        case .null: throw BinaryPropertyList.Malformed("a value has a type that documents do not support")
         }
     }
 
@@ -139,9 +103,9 @@ enum PropertyListDocument {
     private static func check(xml bytes: [UInt8]) throws(Unreadable) {
         var rest = bytes[...].withoutByteOrderMark.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         let isUTF16 = rest.starts(with: [0xFF, 0xFE]) || rest.starts(with: [0xFE, 0xFF])
-        guard isUTF16 || rest.first == UInt8(ascii: "<") else { throw Unreadable(reason: "it is not a property list") }
+        guard isUTF16 || rest.first == UInt8(ascii: "<") else { throw Unreadable("it is not a property list") }
         guard !isUTF16, !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
-            throw Unreadable(reason: "it is not UTF-8: save it with this encoding")
+            throw Unreadable("it is not UTF-8: save it with this encoding")
         }
         /// The keys of the open arrays and dictionaries. Arrays have none.
         var open: [Set<String>] = []
@@ -160,16 +124,16 @@ enum PropertyListDocument {
             } else {
                 let tag = rest.prefix { $0 != UInt8(ascii: ">") }
                 if tag.starts(with: "<!".utf8), tag.contains(UInt8(ascii: "[")) {
-                    throw Unreadable(reason: "it has declarations of its own document type")
+                    throw Unreadable("it has declarations of its own document type")
                 } else if tag.starts(with: "<array".utf8) || tag.starts(with: "<dict".utf8) {
-                    guard open.count < maximumDepth else { throw Unreadable(reason: "values are nested too deeply") }
+                    guard open.count < maximumDepth else { throw Unreadable("values are nested too deeply") }
                     if tag.last != UInt8(ascii: "/") { open.append([]) }
                 } else if tag.starts(with: "</array".utf8) || tag.starts(with: "</dict".utf8) {
                     _ = open.popLast()
                 } else if tag.elementsEqual("<key".utf8), !open.isEmpty {
                     let text = rest[tag.endIndex...].dropFirst().prefix { $0 != UInt8(ascii: "<") }
                     let key = String(decoding: text, as: UTF8.self)
-                    guard open[open.count - 1].insert(key).inserted else { throw equalKeys }
+                    guard open[open.count - 1].insert(key).inserted else { throw RecordPropertyList.equalKeys }
                 }
                 rest = rest[tag.endIndex...]
             }

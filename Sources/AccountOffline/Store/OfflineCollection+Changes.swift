@@ -280,6 +280,13 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             } else {
                 isItemGone = answer == .gone
             }
+            // Some services respond with 412 if the item of a conditional request is missing.
+            if answer == .refused, change.kind != .create, case .conflict(let why) = outcome,
+                try await collection.remote.item(change.object, fetching: fetch) == nil
+            {
+                outcome = change.kind == .delete ? .done : .conflict("it no longer exists (\(why))")
+                isItemGone = true
+            }
             // The item may be that of an earlier attempt, or of this one, if a proxy has repeated the request.
             if change.kind == .create, case .conflict = outcome,
                 case .done(let found?) = try await collection.remote.standing(
@@ -444,14 +451,11 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         try await collection.lists.remove(id, from: hidden)
     }
 
-    /// Returns an item with all its data, or the item in the response if the rest is not available now.
+    /// Returns an item with all its data, or with the data that is available now.
     private func whole(_ item: RemoteItem) async throws -> RemoteItem {
         var whole = item
-        do {
-            whole = try await collection.remote.completing(item, fetching: fetch)
-        } catch {
-            // The service has applied the change. The app requests the rest when it refreshes the item.
-        }
+        // After an error, the app requests the rest when it refreshes the item: the service has applied the change.
+        _ = try await collection.complete(&whole, fetching: fetch)
         try await collection.checkIsCurrent()
         return whole
     }

@@ -1,3 +1,4 @@
+import AccountKit
 import Foundation
 import Testing
 
