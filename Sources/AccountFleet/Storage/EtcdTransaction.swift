@@ -220,8 +220,20 @@ final class EtcdRefreshLease: ArchiveLease {
         return isHeld(for: duration)
     }
 
-    func isHeld(for duration: Duration) -> Bool {
+    private func isHeld(for duration: Duration) -> Bool {
         lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
+    }
+
+    /// Asks etcd about the lease. The permission then compares the clock.
+    func permit(for duration: Duration) async -> (@Sendable () -> Bool)? {
+        guard await lasts(for: duration) else { return nil }
+        return { [self] in isHeld(for: duration) }
+    }
+
+    func renewed(timeout: Duration) async throws -> any ArchiveLease {
+        if await lasts(for: .zero) { return self }
+        await end()
+        return try await storage.acquireRefreshLease(timeout: timeout)
     }
 
     func end() async { await lock.end() }

@@ -94,24 +94,25 @@ final class LiveService: FlowService {
         }
     }
 
-    /// Sends the prepared request. A process that was suspended may have lost the lease, and another machine may have
-    /// spent the refresh token, so this function first asks the storage about the lease. The process can also be
-    /// suspended after the storage has answered. For this reason the function checks the lease by the clock immediately
-    /// before it sends the first byte.
+    /// Sends the prepared request if the lease permits it.
     func requestTokens(_ grant: RefreshGrant, of account: Account) async throws(AuthorityError) -> Credentials {
         guard let exchange = exchange.take() else {
             preconditionFailure("a flow prepares an exchange before it sends it")
         }
         // A request that spends no refresh token needs no lease: a second request does no harm.
-        let lease = grant.spendsRefreshToken ? lease?.current : nil
-        let limit = service.tokenRequestTimeout
-        guard await lease?.lasts(for: limit) != false else {
+        let permit: (@Sendable () -> Bool)? =
+            if grant.spendsRefreshToken, let lease {
+                await lease.permit(for: service.tokenRequestTimeout)
+            } else {
+                { true }
+            }
+        guard let permit else {
             exchange.abandon()
             throw .leaseLost
         }
         vault.logger?.debug("token request sent")
         do {
-            return try await exchange.send { lease?.isHeld(for: limit) != false }
+            return try await exchange.send(if: permit)
         } catch {
             throw converted(error)
         }

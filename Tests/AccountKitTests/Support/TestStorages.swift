@@ -64,8 +64,16 @@ struct HookedStorage: ArchiveStorage {
             Transaction(hooks: hooks, base: try await base.beginTransaction(timeout: timeout))
         }
 
-        func lasts(for duration: Duration) async -> Bool { await hooks.onSending(duration) }
-        func isHeld(for duration: Duration) -> Bool { hooks.onFirstByte(duration) }
+        func permit(for duration: Duration) async -> (@Sendable () -> Bool)? {
+            guard await hooks.onSending(duration) else { return nil }
+            return { hooks.onFirstByte(duration) }
+        }
+
+        func renewed(timeout: Duration) async throws -> any ArchiveLease {
+            if await hooks.onSending(.zero) { return self }
+            await end()
+            return try await hooks.acquireRefreshLease(timeout: timeout)
+        }
 
         func end() async {
             await base.end()

@@ -82,36 +82,32 @@ package protocol ArchiveLease: Sendable {
     /// fails with ``AccountError/Code-swift.struct/conflict`` after another process has acquired the lease.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
-    /// Whether no other process can acquire the lease for `duration`, even if the current holder does not extend the
-    /// lease.
+    /// Returns the permission to send a refresh token; `nil` if another process could acquire the lease within `duration`.
+    /// AccountKit calls the permission immediately before the first byte of the token leaves the process, and sends nothing
+    /// if it returns `false`.
     ///
-    /// AccountKit calls this before it sends a refresh token: a process that was suspended may have lost the lease, and
-    /// another process may have spent the token. A storage whose leases have a time to live must use a clock that
-    /// continues while the machine sleeps. The time must count from the last request to extend the lease, not from the
-    /// response.
+    /// A process that was suspended may have lost a lease with a time to live, and another process may have spent the token.
+    /// It may also be suspended after this function has returned, so the permission compares the holder's clock, sends
+    /// nothing and does not wait. The clock must continue while the machine sleeps, and the time must count from the last
+    /// request to extend the lease, not from the response.
     ///
     /// - Parameter duration: The maximum duration of the exchange.
-    func lasts(for duration: Duration) async -> Bool
+    func permit(for duration: Duration) async -> (@Sendable () -> Bool)?
 
-    /// Whether the lease lasts for `duration` according to the holder's clock. This function sends nothing and does not
-    /// wait.
-    ///
-    /// AccountKit calls this immediately before the first byte of a refresh token leaves the process. A process may be
-    /// suspended after ``lasts(for:)`` has returned. The holder's clock shows the lost time.
-    ///
-    /// - Parameter duration: The maximum duration of the exchange.
-    func isHeld(for duration: Duration) -> Bool
+    /// Returns this lease if it is certainly still held; otherwise ends it, and waits for a new lease. AccountKit calls this
+    /// after a change under the lease has failed with ``AccountError/Code-swift.struct/conflict``.
+    func renewed(timeout: Duration) async throws -> any ArchiveLease
 
     /// Releases the lease and its reservations. Never fails.
     func end() async
 }
 
 extension ArchiveLease {
-    /// Returns `true`. This default is for a storage whose leases last as long as the processes that hold them.
-    package func lasts(for duration: Duration) async -> Bool { true }
+    /// Permits the request. This default is for a storage whose leases last as long as the processes that hold them.
+    package func permit(for duration: Duration) async -> (@Sendable () -> Bool)? { { true } }
 
-    /// Returns `true`. This default is for a storage whose leases last as long as the processes that hold them.
-    package func isHeld(for duration: Duration) -> Bool { true }
+    /// Returns this lease. This default is for a storage whose leases last as long as the processes that hold them.
+    package func renewed(timeout: Duration) async throws -> any ArchiveLease { self }
 }
 
 /// Exclusive access to a storage.
