@@ -34,9 +34,9 @@ extension AccountStore {
                 report = await shielded { [flows] in await flows.revoke(account, pending, at: authority) }
                 if report.outcome == .done { flows.deliverDue(after: account, at: authority) }
             } else {
-                report = RevocationReport(pending == nil ? .refused : .queued, of: account, .noThread)
+                report = RevocationReport(.queued(.noThread), of: account)
             }
-            return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))
+            return SignOutReport(account: account, revocation: report.outcome.ifQueued(pending != nil))
         }
     }
 
@@ -74,44 +74,16 @@ extension AccountStore {
 
 /// The result of a sign-out.
 public struct SignOutReport: Sendable {
-    /// Whether the tokens were revoked.
-    public enum Revocation: Sendable, Hashable {
-        /// No user was signed in, the archive could not be opened, or the app passed no service.
-        case notNeeded
-        /// The service has revoked the tokens, or did not recognize them.
-        case done
-        /// The service was unreachable, and the tokens are queued. The store revokes them after the next successful
-        /// request to the service.
-        case queued(AuthorityError)
-        /// The service refused to revoke the tokens.
-        case refused(AuthorityError)
-        /// The service cannot revoke tokens. The tokens are valid until they expire.
-        case notSupported
-        /// The service was unreachable, and the tokens could not be queued, for example because the disk is full. The
-        /// tokens are valid until they expire.
-        case lost(AuthorityError)
-
-        init(_ report: RevocationReport, isQueued: Bool) {
-            let failure = report.failure ?? .unclear("no reason was given")
-            switch report.outcome {
-            case .done: self = .done
-            case .notSupported: self = .notSupported
-            case .refused: self = .refused(failure)
-            case .queued: self = isQueued ? .queued(failure) : .lost(failure)
-            }
-        }
-    }
-
     /// The account that was signed out; `nil` if no user was signed in, or if the archive could not be opened.
     public let account: Account?
 
     /// Whether the tokens were revoked.
-    public let revocation: Revocation
+    public let revocation: RevocationOutcome
 
     /// The new name of an archive that could not be opened; `nil` if the archive opened, or if there was no archive.
     package let quarantinedArchive: String?
 
-    init(account: Account?, revocation: Revocation, quarantinedArchive: String? = nil) {
+    init(account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil) {
         self.account = account
         self.revocation = revocation
         self.quarantinedArchive = quarantinedArchive

@@ -81,6 +81,17 @@ struct StoredItemTests {
         #expect(try await notes.item("n1")?.text == "edited to the end")
     }
 
+    @Test func `Stores no other item than the requested one`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(remote)
+        try await notes.refreshItem("n1")
+        let other = #"{"id":"n2","text":"other","version":9,"isStarred":false}"#
+        await scene.service.fail(.status(200, body: other))
+        await expectAccountError(.requestFailed) { try await notes.refreshItem("n1") }
+        #expect(try await notes.item("n1")?.text == "text 1")
+        #expect(try await notes.storedItem("n2") == nil)
+    }
+
     /// An item of several parts, one of which is not available.
     @Test func `Stores the available parts of an item, and passes the stored item on`() async throws {
         let scene = try await scene()

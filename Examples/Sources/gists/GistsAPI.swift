@@ -362,6 +362,7 @@ struct GistsAPI: RemoteCollection {
             let (head, body) = try await fetch(request(for: "mine", at: query), nil)
             guard head.status == .ok, answer(head, body, to: nil) == .done else { throw RemoteFailure(head, body) }
             let page = try page(head, body)
+            let next = page.next ?? self.cursor(after: query, itemCount: page.items.count + page.unreadableCount, head)
             for found in page.items where !claimed.contains(found.id) {
                 // A gist that cannot be read must not hide the others.
                 guard let gist = try? JSONDecoder().decode(Gist.self, from: found.json), gist.mayHave(edit),
@@ -380,7 +381,7 @@ struct GistsAPI: RemoteCollection {
             guard page.items.isEmpty || idleCount < 20 else {
                 throw AccountError(.requestFailed, "the service sends page after page without new gists")
             }
-            cursor = page.items.isEmpty && idleCount > 3 || page.next == query ? nil : page.next
+            cursor = page.items.isEmpty && idleCount > 3 || next == query ? nil : next
         }
         return .pending
     }

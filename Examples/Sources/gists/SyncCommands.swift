@@ -255,6 +255,10 @@ extension PendingChange {
             return "Your version: `gists show \(object)` shows it, `gists show \(object) >FILE` saves it, and "
                 + "`gists resolve \(id) --mine` creates the gist again. `--discard` drops your change."
         }
+        if state == .refused, change.kind == .create || change.kind == .update {
+            return "Correct it with `gists edit \(object)`, or decide with `gists resolve \(id) --mine` (send it "
+                + "again), `--theirs` or `--discard`."
+        }
         return isItemGone
             ? "The gist was deleted at the service: drop your change with `gists resolve \(id) --discard`."
             : "Decide with `gists resolve \(id) --mine` (send it again), `--theirs` or `--discard`."

@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 import Logging
 
 extension OAuthAuthority: AccountAuthority {

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 extension OAuthAuthority {
     /// Throws an error if an assertion names its audience, and this service is not part of it (RFC 7523, section 3, number

@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 
 extension OAuthAuthority: DeviceAuthority {
     static let deviceCodeGrant = "urn:ietf:params:oauth:grant-type:device_code"

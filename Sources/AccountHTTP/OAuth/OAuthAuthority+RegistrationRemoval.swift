@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountSupport
 import HTTPTypes
 
 #if canImport(FoundationEssentials)

@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -41,10 +42,13 @@ extension OAuthAuthority: PasswordAuthority {
     }
 
     /// Revokes tokens in a separate task, so that the tokens do not stay valid if the caller is cancelled.
-    func revoked(_ credentials: Credentials) async -> RevocationReport.Outcome {
+    func revoked(_ credentials: Credentials) async -> RevocationOutcome {
         await Task {
-            // Ignore an error from the revocation: the caller reports the error from the sign-in.
-            (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))).map { .init($0) } ?? .refused
+            do {
+                return try await revoke(Account(id: "", issuer: issuer, credentials: credentials))
+            } catch {
+                return .refused(AuthorityError(error))
+            }
         }.value
     }
 }

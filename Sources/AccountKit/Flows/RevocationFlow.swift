@@ -17,32 +17,34 @@ extension Flows {
         var report: RevocationReport
         do {
             guard try await mayBeRevoked(account, authority) else {
-                return RevocationReport(pending == nil ? .notSupported : .queued, of: account)
+                let reason = AuthorityError.unclear("the revocation would end the session that is signed in")
+                return RevocationReport(pending == nil ? .notSupported : .queued(reason), of: account)
             }
             guard authority.isAuthority(of: account) else {
                 throw AuthorityError.misconfigured("the tokens belong to another service")
             }
-            report = RevocationReport(.init(try await authority.revoke(account)), of: account)
+            report = RevocationReport(try await authority.revoke(account), of: account)
         } catch let error as AccountError {
             // Do not send the revocation while it is unknown whether it would end the stored sign-in.
-            report = RevocationReport(.queued, of: account, .unclear(error.userText))
+            report = RevocationReport(.queued(.unclear(error.userText)), of: account)
         } catch {
             let failure = AuthorityError(error)
-            report = RevocationReport(
-                SessionDecision.afterRevocation(failure) == .tryLater ? .queued : .refused, of: account, failure)
+            let isTriedLater = SessionDecision.afterRevocation(failure) == .tryLater
+            report = RevocationReport(isTriedLater ? .queued(failure) : .refused(failure), of: account)
         }
         guard var pending else { return report }
-        if report.outcome == .refused, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+        let outcome = report.outcome
+        let isRefusal = if case .refused = outcome { true } else { false }
+        if isRefusal, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
             report.isGivenUp = true
         }
-        let outcome = report.outcome
         do {
             try await vault.change(timeout: vault.briefTimeout) { draft in
                 switch outcome {
-                case .done, .notSupported:
+                case .notNeeded, .done, .notSupported:
                     _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
-                case .queued, .refused:
-                    pending.payload.fail(isRefusal: outcome == .refused, at: vault.clock.now)
+                case .queued, .refused, .lost:
+                    pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
                     if pending.payload.refusalCount >= RevocationQueue.maximumRefusalCount {
                         _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
                     } else {
@@ -95,7 +97,7 @@ extension Flows {
             let report = await revoke(revocation.payload.account, revocation, at: authority)
             reports.append(report)
             // The task is cancelled, so every further request would fail.
-            if case .noResponse(.cancelled)? = report.failure { break }
+            if case .noResponse(.cancelled)? = report.outcome.failure { break }
         }
         return reports
     }
@@ -193,32 +195,15 @@ package struct PendingRevocation: Sendable, Hashable {
 
 /// The result of a request to revoke tokens.
 package struct RevocationReport: Sendable, Hashable {
-    package enum Outcome: Sendable, Hashable {
-        case done, queued, refused, notSupported
-
-        package init(_ outcome: RevocationOutcome) {
-            self =
-                switch outcome {
-                case .done: .done
-                case .notSupported: .notSupported
-                }
-        }
-    }
-
     package let issuer: String?
 
-    package let outcome: Outcome
-
-    /// The error response from the service, or the reason why there was no response; `nil` if the service revoked the
-    /// tokens.
-    package let failure: AuthorityError?
+    package let outcome: RevocationOutcome
 
     /// Whether the service has refused so often that AccountKit does not ask it again.
     package internal(set) var isGivenUp = false
 
-    init(_ outcome: Outcome, of account: Account, _ failure: AuthorityError? = nil) {
+    init(_ outcome: RevocationOutcome, of account: Account) {
         issuer = account.issuer
         self.outcome = outcome
-        self.failure = failure
     }
 }

@@ -244,16 +244,15 @@ extension Flows {
 
     private func revokeUnstored(
         _ account: Account, with authority: any AccountAuthority
-    ) async -> RevocationReport.Outcome {
+    ) async -> RevocationOutcome {
         await shielded { [self] in
             let pending = try? await vault.change { draft in
                 // Load the account, since its keys encrypt the entry.
                 _ = await draft.read()
                 return try await vault.revocations.add(account, at: vault.clock.now, in: draft.transaction)
             }
-            let outcome = await revoke(account, pending, at: authority).outcome
-            // Without an entry in the queue, there is no later attempt.
-            return outcome == .queued && pending == nil ? .refused : outcome
+    ) async -> RevocationOutcome {
+        await shielded { [self] in
         }
     }
 

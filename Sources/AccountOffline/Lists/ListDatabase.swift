@@ -287,8 +287,11 @@ struct ListDatabase: Sendable {
         /// The cursor of the last page, if the positions of the adapter do not fit the pages.
         let page: String?
 
-        /// Whether the segment ends with the same row, even if its cursors differ: links to the same rows are no progress.
-        func hasSameEnd(as other: Extent?) -> Bool { segment == other?.segment && position == other?.position }
+        /// Whether rows were added at the end. Links to stored rows are no progress, even if the cursors differ.
+        func isPast(_ earlier: Extent?) -> Bool {
+            guard let earlier, earlier.segment == segment else { return true }
+            return position > earlier.position
+        }
     }
 
     func extent(of name: String) async throws -> Extent? {
@@ -346,14 +349,16 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Returns the number of requests since the last one that added a row, including this one.
-    func noteIdleRequest(for name: String) async throws -> Int {
+    /// Counts a request that added no row. Returns the number of such requests since the last one that added a row, and since
+    /// the user last requested the list.
+    func noteIdleRequest(for name: String) async throws -> (recent: Int, all: Int) {
         try await write { database in
-            guard let list = try list(name, database) else { return 0 }
+            guard let list = try list(name, database) else { return (0, 0) }
             var record = list.stored.record
-            record.idleCount = (record.idleCount ?? 0) + 1
+            let count = (recent: (record.idleCount ?? 0) + 1, all: (record.allIdleCount ?? 0) + 1)
+            (record.idleCount, record.allIdleCount) = count
             try save(record, at: list.stored.asOf, list.number, name, database)
-            return record.idleCount ?? 0
+            return count
         }
     }
 
@@ -484,7 +489,7 @@ struct ListDatabase: Sendable {
                     return Stored(isEndless: true)
                 }
             } else if !isPaging {
-                (record.restartCount, record.idleRestartCount) = (nil, nil)
+                (record.restartCount, record.idleRestartCount, record.allIdleCount) = (nil, nil, nil)
             }
             if isAlone || !isPaging { record.idleCount = nil }
             record.emptySince = nil

@@ -37,6 +37,10 @@ struct ListRecord: Codable, Sendable, Equatable {
     /// The number of requests since the last one that added a row at the end of the first segment.
     var idleCount: Int?
 
+    /// The number of requests that added no row since the user last requested the list. If rows come and go, ``idleCount`` stays
+    /// small.
+    var allIdleCount: Int?
+
     /// The number of restarts at the front since the user last requested the list, because its pages did not fit together.
     var restartCount: Int?
 

@@ -110,7 +110,8 @@ public protocol RemoteCollection: Sendable {
     /// Returns the effect of an unsent change on a list.
     func effect(of change: Change, on list: String) -> ListEffect
 
-    /// Combines two unsent changes of one item.
+    /// Combines two changes of one item that the service has not applied: unsent changes, or a change that the user makes
+    /// to correct a refused one.
     func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges
 
     /// Whether the service creates only one item if the app sends a change several times. This is the case if the

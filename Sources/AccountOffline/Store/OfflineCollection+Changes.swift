@@ -26,8 +26,8 @@ extension OfflineCollection {
     /// Adds a change, which is durable when this method returns. To send the change, call
     /// ``synchronize(ignoringBackOff:onProgress:)``.
     ///
-    /// - Returns: The change, which may be combined with an earlier unsent change of the same item. `nil` if the two
-    ///   changes cancel each other out.
+    /// - Returns: The change, which may be combined with an earlier change of the same item that was not sent or was
+    ///   refused. `nil` if the two changes cancel each other out.
     /// - Throws: `inaccessible` if AccountKit cannot store the change. In this case, the change is not added.
     @discardableResult
     public func add(_ change: Change) async throws(AccountError) -> Change? {

@@ -57,7 +57,8 @@ extension OfflineCollection {
 
     /// Requests all data of an item, and stores the data.
     ///
-    /// - Throws: `requestFailed` with the service's explanation, for example if the item was deleted;
+    /// - Throws: `requestFailed` with the service's explanation, for example if the item was deleted, or if the response
+    ///   contains another item;
     ///   `serviceUnavailable` if the service is unreachable; the error of ``RemoteCollection/complete(_:from:fetching:)`` if
     ///   only a part of the item is available. In that case, AccountKit stores this part, with the data of this version that
     ///   was stored before.
@@ -73,7 +74,7 @@ extension OfflineCollection {
                 try await lists.removeItem(id)
             }
             guard answer == .done, head.status == .ok else { throw AccountError(status: head, body, answer) }
-            var item = try remote.item(head, body)
+            var item = try remote.item(head, body).requireID(id)
             let problem = try await complete(&item, fetching: transport)
             try await checkIsCurrent()
             try await lists.storeDetail(item, at: clock.now)

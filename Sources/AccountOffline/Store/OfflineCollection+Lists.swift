@@ -3,9 +3,9 @@ public import AccountKit
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 extension OfflineCollection {
@@ -269,6 +269,9 @@ extension OfflineCollection {
     /// The number of requests without a new row after which a list counts as endless.
     private static var maximumIdleCount: Int { 20 }
 
+    /// The same for all requests since the user last requested the list, because rows may come and go.
+    private static var maximumAllIdleCount: Int { 50 }
+
     private func checkProgress(_ idleCount: Int) throws(AccountError) {
         guard idleCount >= Self.maximumIdleCount else { return }
         throw AccountError(
@@ -295,12 +298,13 @@ extension OfflineCollection {
             let after = try await lists.extent(of: list)
             var isFound = missing != nil
             // A change at the service can also cause one request without progress.
-            let isStuck = after?.hasSameEnd(as: before) == true && stored.record.idleCount ?? 0 > 0
+            let isStuck = after?.isPast(before) != true && stored.record.idleCount ?? 0 > 0
             if missing == nil || isStuck, try await followLinks(of: list, in: sweep) { isFound = true }
             if isFound {
                 try await removeGone(missing ?? [], from: list)
-                if let end = try await lists.extent(of: list), end.next != nil, end.hasSameEnd(as: before) {
-                    try checkProgress(try await lists.noteIdleRequest(for: list))
+                if let end = try await lists.extent(of: list), end.next != nil, !end.isPast(before) {
+                    let count = try await lists.noteIdleRequest(for: list)
+                    try checkProgress(count.all < Self.maximumAllIdleCount ? count.recent : Self.maximumIdleCount)
                 }
             } else {
                 // These pages contain no stored rows, so another search from the stored rows would end at the same position.
@@ -470,36 +474,6 @@ extension OfflineCollection {
         try await checkIsCurrent()
         return try await lists.storeNext(
             page, of: list, at: cursor, mustOverlap: mustOverlap, joinsBelow: sweep == nil)
-    }
-
-    /// A stored list.
-    public struct StoredList: Sendable, Hashable {
-        /// The name of the list.
-        public let name: String
-
-        /// The number of rows.
-        public let count: Int
-
-        /// The date of the last request, or `nil` if the date is unknown.
-        public let asOf: Date?
-
-        /// The size of the rows on the disk, in bytes. A row in several lists counts in each list.
-        public let byteCount: Int
-    }
-
-    /// Returns the stored lists.
-    public func storedLists() async throws(AccountError) -> [StoredList] {
-        try await errors {
-            var found: [StoredList] = []
-            for list in try await lists.all() {
-                let name = list.record.name
-                found.append(
-                    StoredList(
-                        name: name, count: try await lists.count(of: name).all, asOf: known(list.asOf),
-                        byteCount: try await lists.byteCount(of: name)))
-            }
-            return found
-        }
     }
 }
 
