@@ -251,8 +251,7 @@ extension Flows {
                 _ = await draft.read()
                 return try await vault.revocations.add(account, at: vault.clock.now, in: draft.transaction)
             }
-    ) async -> RevocationOutcome {
-        await shielded { [self] in
+            return await revoke(account, pending, at: authority).outcome.ifQueued(pending != nil)
         }
     }
 
