@@ -51,7 +51,7 @@ struct RevocationTests {
         let later = ScriptedAuthority(revoke: [.refuse(signal), .accept], clock: clock)
         clock.advance(by: .seconds(60))
         let delivery = try #require(await store.deliverRevocations { _ in later }.first)
-        #expect(delivery.outcome == .queued && delivery.failure == signal)
+        #expect(delivery.outcome == .queued(signal))
         #expect(delivery.issuer == "https://auth.example.com")
         clock.advance(by: .seconds(120))
         #expect(await store.deliverRevocations { _ in later }.map(\.outcome) == [.done])
@@ -203,7 +203,9 @@ struct RevocationTests {
             clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in refusing }.isEmpty, "no request during the pause")
             clock.advance(by: .seconds(1))
-            #expect(await store.deliverRevocations { _ in refusing }.map(\.outcome) == [.refused])
+            #expect(
+                await store.deliverRevocations { _ in refusing }.map(\.outcome)
+                    == [.refused(.oauthError("unsupported_token_type"))])
         }
         #expect(refusing.requests == ["revoke", "revoke", "revoke"])
         #expect(try await store.pendingRevocations().isEmpty)
@@ -214,12 +216,13 @@ struct RevocationTests {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         try await store.signOut(with: failing)
         let second = await store.deliverRevocations(with: { _ in failing }, ignoringPauses: false)
-        #expect(second.map(\.outcome) == [.queued], "at the next request")
+        #expect(second.map(\.outcome) == [.queued(.noResponse(.timeout))], "at the next request")
         for pause in (1..<11).map({ 60.0 * Double(1 << $0) }) + [86_400, 86_400] {
             clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
             clock.advance(by: .seconds(1))
-            #expect(await store.deliverRevocations { _ in failing }.map(\.outcome) == [.queued], "after \(pause) s")
+            let report = await store.deliverRevocations { _ in failing }
+            #expect(report.map(\.outcome) == [.queued(.noResponse(.timeout))], "after \(pause) s")
         }
         #expect(try await store.pendingRevocations().count == 1)
     }
