@@ -10,34 +10,16 @@ extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
     /// If the service is unreachable, the function queues the encrypted tokens. The store revokes them after the next
-    /// successful request to that service. A full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
-    /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
+    /// successful request to that service. A full disk does not prevent a sign-out. If the archive cannot be opened, the
+    /// function moves the archive aside, and cannot revoke its tokens. If several machines share the storage, the sign-out
+    /// then fails instead.
     ///
     /// - Parameter authority: The service; if `nil`, no tokens are revoked.
     /// - Returns: The account that was signed out, and whether its tokens were revoked.
     /// - Throws: An ``AccountError`` if the archive could not be changed. In this case, the user is still signed in.
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
-        let signOut = SignOut(.signedOutByUser, date: clock.now)
-        let flow = SignOutFlow(
-            signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: flows.keepsUnreadable)
-        switch try await flow.run(vault).get() {
-        case .nobody:
-            return SignOutReport(account: nil, revocation: .notNeeded)
-        case .quarantined(let place):
-            return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)
-        case .account(let account, let pending):
-            guard let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
-            // The user is signed out even if the task is cancelled, so revoke the tokens in that case too.
-            let report: RevocationReport
-            if ThreadSupply.isSufficient {
-                report = await shielded { [flows] in await flows.revoke(account, pending, at: authority) }
-                if report.outcome == .done { flows.deliverDue(after: account, at: authority) }
-            } else {
-                report = RevocationReport(.queued(.noThread), of: account)
-            }
-            return SignOutReport(account: account, revocation: report.outcome.ifQueued(pending != nil))
-        }
+        try await flows.signOut(with: authority)
     }
 
     /// Revokes queued tokens, with the service that `authority` returns for each account. If `ignoringPauses` is `true`, this
@@ -69,23 +51,5 @@ extension AccountStore {
         case .signedOut: break
         }
         return try await vault.revocations.needsClient(of: other)
-    }
-}
-
-/// The result of a sign-out.
-public struct SignOutReport: Sendable {
-    /// The account that was signed out; `nil` if no user was signed in, or if the archive could not be opened.
-    public let account: Account?
-
-    /// Whether the tokens were revoked.
-    public let revocation: RevocationOutcome
-
-    /// The new name of an archive that could not be opened; `nil` if the archive opened, or if there was no archive.
-    package let quarantinedArchive: String?
-
-    init(account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil) {
-        self.account = account
-        self.revocation = revocation
-        self.quarantinedArchive = quarantinedArchive
     }
 }

@@ -278,17 +278,7 @@ public final class AccountStore: Sendable {
     public func update(
         _ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void
     ) async throws(AccountError) -> Account {
-        try await vault.change { draft in
-            switch await draft.read() {
-            case .present(var account, let revision):
-                try change(&account)
-                return try await draft.save(account, ifRevision: revision)
-            case .absent:
-                throw AccountError(
-                    .notSignedIn, "you are not signed in, so no account can be changed", hint: "sign in first")
-            case .unreadable(let error): throw error
-            }
-        }
+        try await flows.update(change)
     }
 
     /// Changes the user's profile at the service, and then in the archive.
@@ -303,35 +293,7 @@ public final class AccountStore: Sendable {
     public func updateProfile(
         with authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
-        try flows.refuseGivenToken()
-        // Check that the account belongs to this service, since a token is sent only to its own service.
-        var account = try await flows.loadedAccount(of: authority)
-        let before = account.profile.fields
-        change(&account.profile)
-        let identity: Identity
-        do {
-            identity = try await authority.updateProfile(of: account)
-        } catch {
-            let failure = AuthorityError(error)
-            throw AccountError(
-                .serviceUnavailable,
-                "the profile could not be changed at the service, so it was not changed here", hint: "try again",
-                cause: failure
-            )
-        }
-        let changed = account
-        return try await update { stored throws(AccountError) in
-            guard stored.isSameUser(as: changed), identity.id == stored.id else {
-                throw AccountError(.conflict, "another user has signed in: the profile here was not changed")
-            }
-            // Store only the changed fields, since another process may have changed other fields.
-            for name in Set(before.keys).union(changed.profile.fields.keys)
-            where changed.profile[name] != before[name] {
-                stored.profile[name] = changed.profile[name]
-            }
-            stored.profile.merge(identity.profile)
-            stored.username = identity.username ?? stored.username
-        }
+        try await flows.updateProfile(with: authority, change)
     }
 }
 
@@ -343,8 +305,7 @@ extension AccountStore {
     /// cancelled or timed out, its request continues for at most ``AccountAuthority/tokenRequestTimeout``. If tokens
     /// could not be saved before, this function tries again. If this fails, the tokens are lost when the process ends.
     /// A refresh that was cancelled before its request was sent releases its lease. If the store revokes tokens of an earlier
-    /// sign-in, the function waits for that too. If there are no pending requests,
-    /// the function returns at once.
+    /// sign-in, the function waits for that too. If there are no pending requests, the function returns at once.
     public func finishPendingRequests() async {
         await flows.exchanges.finish()
         await flows.refreshes.finishGivenUp()

@@ -1,3 +1,5 @@
+import AccountSupport
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -60,5 +62,48 @@ struct SignOutFlow: Sendable {
             throw error
         }
         return pending
+    }
+}
+
+extension Flows {
+    func signOut(with authority: (any AccountAuthority)?) async throws(AccountError) -> SignOutReport {
+        let signOut = SignOut(.signedOutByUser, date: vault.clock.now)
+        let flow = SignOutFlow(
+            signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: keepsUnreadable)
+        switch try await flow.run(vault).get() {
+        case .nobody:
+            return SignOutReport(account: nil, revocation: .notNeeded)
+        case .quarantined(let place):
+            return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)
+        case .account(let account, let pending):
+            guard let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
+            // The user is signed out even if the task is cancelled, so revoke the tokens in that case too.
+            let report: RevocationReport
+            if ThreadSupply.isSufficient {
+                report = await shielded { [self] in await revoke(account, pending, at: authority) }
+                if report.outcome == .done { deliverDue(after: account, at: authority) }
+            } else {
+                report = RevocationReport(.queued(.noThread), of: account)
+            }
+            return SignOutReport(account: account, revocation: report.outcome.ifQueued(pending != nil))
+        }
+    }
+}
+
+/// The result of a sign-out.
+public struct SignOutReport: Sendable {
+    /// The account that was signed out; `nil` if no user was signed in, or if the archive could not be opened.
+    public let account: Account?
+
+    /// Whether the tokens were revoked.
+    public let revocation: RevocationOutcome
+
+    /// The new name of an archive that could not be opened; `nil` if the archive opened, or if there was no archive.
+    package let quarantinedArchive: String?
+
+    init(account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil) {
+        self.account = account
+        self.revocation = revocation
+        self.quarantinedArchive = quarantinedArchive
     }
 }
