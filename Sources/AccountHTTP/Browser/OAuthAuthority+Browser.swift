@@ -33,10 +33,11 @@ extension OAuthAuthority: BrowserAuthority {
         let request = AuthorizationRequest(
             clientID: chosen.client.id, scopes: scopes, port: listener.port, state: state, options: options,
             resources: sentResources, quirks: quirks)
+        let key = try newKey()
         var pushed: PushedRequest?
         if endpoint.document.requiresPushedRequests {
             do throws(AuthorityError) {
-                pushed = try await push(request, as: chosen)
+                pushed = try await push(request, as: chosen, key: key)
             } catch {
                 await listener.close()
                 chosen.use?.end()
@@ -44,7 +45,8 @@ extension OAuthAuthority: BrowserAuthority {
             }
         }
         return OAuthBrowserSignIn(
-            self, chosen, request, url: request.url(at: endpoint.url, pushedAs: pushed?.uri), lifetime: lifetime,
+            self, chosen, request, key: key, url: request.url(at: endpoint.url, pushedAs: pushed?.uri),
+            lifetime: lifetime,
             pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer, receiver: receiver,
             listener: listener,
             deliveryTime: deliveryTime)

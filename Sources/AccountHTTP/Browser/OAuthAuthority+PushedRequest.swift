@@ -12,10 +12,11 @@ struct PushedRequest: Sendable, Equatable {
 
 extension OAuthAuthority {
     /// Sends the parameters of an authorization request to the service (RFC 9126, section 2.1). The client authenticates as at
-    /// the token endpoint.
-    func push(_ authorization: AuthorizationRequest, as chosen: SignInClient) async throws(AuthorityError)
-        -> PushedRequest
-    {
+    /// the token endpoint, and proves the key of the session, to which the service then binds the code (RFC 9449, section
+    /// 10.1).
+    func push(
+        _ authorization: AuthorizationRequest, as chosen: SignInClient, key: ProofKey? = nil
+    ) async throws(AuthorityError) -> PushedRequest {
         guard let endpoint = try await documents.endpoint(.pushedAuthorization) else {
             throw documents.flaw(of: .pushedAuthorization)
                 ?? .misconfigured(
@@ -28,6 +29,7 @@ extension OAuthAuthority {
             return try await asSignInClient(chosen.client) { client throws(AuthorityError) in
                 var request = try await request(form, to: endpoint, as: client, authentication: methods)
                 request.secrets += authorization.secrets
+                request.key = key
                 return try ResponseParser(.pushedAuthorization, sent: request.secrets, quirks: quirks)
                     .pushedRequest(in: try await send(request))
             }

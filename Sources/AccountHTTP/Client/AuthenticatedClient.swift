@@ -212,6 +212,8 @@ public struct AuthenticatedClient: Sendable {
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: place)
         }
+        // The refresh that follows the refusal requests a token with these claims.
+        if let claims = ClaimsChallenge(response) { (authority as? OAuthAuthority)?.learned.note(claims) }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
                 .requestFailed, "the response from \(place) is longer than \(maximumResponseLength) bytes")

@@ -55,9 +55,14 @@ extension OAuthAuthority {
     func needsNoUser(after failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled), .otherUser, .signInRefused: false
-        case .bearerChallenge, .unauthorized, .forbidden: api != nil || !options.resources.isEmpty
+        case .bearerChallenge, .unauthorized, .forbidden: api != nil || !options.resources.isEmpty || namesAPIInScopes
         default: api != nil
         }
+    }
+
+    /// Whether the token may be for an API that only the scopes name, and then not for user info.
+    private var namesAPIInScopes: Bool {
+        quirks.refusesResource && scopes.contains { !Scope.ofOpenID.contains($0) && $0 != Scope.offlineAccess }
     }
 
     /// Returns whether a failure of user info leaves open whether the session of an API works, so that the API itself

@@ -112,6 +112,7 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
+        if let claims = learned.takeClaims() { form.append("claims", claims) }
         let scopes = refreshedScopes(of: account.credentials, omitsResource: omitsResource(for: account))
         guard !scopes.isEmpty else { return try await prepareTokens(form, of: account, isRefresh: true) }
         var complete = form
@@ -128,9 +129,8 @@ extension OAuthAuthority: AccountAuthority {
     /// because only they name the API. The service then also needs the scopes that are not of the API.
     private func refreshedScopes(of credentials: Credentials, omitsResource: Bool) -> [String] {
         let scopes = credentials.signInScopes
-        guard scopes.isEmpty, omitsResource, !credentials.resources.isEmpty, !credentials.scopes.isEmpty else {
-            return scopes
-        }
+        let namesAPI = quirks.refusesResource || !credentials.resources.isEmpty
+        guard scopes.isEmpty, omitsResource, namesAPI, !credentials.scopes.isEmpty else { return scopes }
         let others = [Scope.offlineAccess] + (credentials.idToken == nil ? [] : [Scope.openID])
         let usual = serviceAtHost?.scopes ?? []
         return credentials.scopes + others.filter { !credentials.scopes.contains($0) && usual.contains($0) }

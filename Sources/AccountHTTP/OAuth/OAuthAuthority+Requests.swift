@@ -37,10 +37,11 @@ extension OAuthAuthority {
         }
     }
 
+    /// - Parameter key: The key that an earlier request of the sign-in proved; `nil` for a new key, if tokens are bound.
     func requestSignInTokens(
-        _ form: FormBody, as chosen: SignInClient
+        _ form: FormBody, as chosen: SignInClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
-        let key = options.bindsTokens ? try ProofKey.random() : nil
+        let key = if let key { key } else { try newKey() }
         do throws(AuthorityError) {
             return try await asSignInClient(chosen.client) { client throws(AuthorityError) in
                 var exchange = try await prepareTokens(form, as: client, key: key)
@@ -56,6 +57,9 @@ extension OAuthAuthority {
             throw error
         }
     }
+
+    /// Returns a key for a new session; `nil` if its tokens are not bound.
+    func newKey() throws(AuthorityError) -> ProofKey? { options.bindsTokens ? try ProofKey.random() : nil }
 
     private func alternatives(to client: RegisteredClient) async throws(AuthorityError) -> [RegisteredClient] {
         guard let secret = client.secret else { return [] }

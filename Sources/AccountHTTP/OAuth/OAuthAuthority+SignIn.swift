@@ -152,6 +152,11 @@ extension OAuthAuthority {
     ) async throws(AuthorityError) -> Account {
         let username = username ?? options.username
         if let claimed { return account(claimed, credentials, username: username) }
+        if let user = credentials.user {
+            var credentials = credentials
+            credentials.user = nil
+            return account(Identity(id: user, username: username), credentials, username: username)
+        }
         if let identity = try await introspectedAtSignIn(credentials) {
             return account(identity, credentials, username: username)
         }
