@@ -22,7 +22,7 @@ import AccountSupport
             let attributes = try FileManager.default.attributesOfItem(atPath: page.path)
             #expect(attributes[.posixPermissions] as? Int == 0o600)
             let text = try String(contentsOfFile: page.path, encoding: .utf8)
-            let shown = "https://login.example.com/authorize?state=a&amp;nonce=b&quot;&lt;script>"
+            let shown = "https://login.example.com/authorize?state=a&amp;nonce=b&quot;&lt;script&gt;"
             #expect(text.contains("content=\"0; url=\(shown)\""))
             #expect(text.contains("href=\"\(shown)\""))
             #expect(page.url.utf8.allSatisfy { 0x21...0x7E ~= $0 })

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "localhost:2379", "http://localhost:2379/a", "etcd://", "etcd:///a", "etcd://a,,b/x", "etcd://a:/x",
+        "", "localhost:2379", "http://localhost:2379/a", "etcd://", "etcd:///a", "etcd://a,,b/x",
         "etcd://a:0/x", "etcd://a:65536/x", "etcd://a:+1/x", "etcd://a b/x", "etcd://[::1/x", "etcd://[]:1/x",
         "etcd://a/x y", "etcd://a/x//y", "etcd://a/x?y", "etcd://[::1]x:1/a", "etcd://a:1:2/x",
     ])
