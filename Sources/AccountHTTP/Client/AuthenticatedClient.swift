@@ -93,9 +93,7 @@ public struct AuthenticatedClient: Sendable {
     ) throws(AccountError) {
         let originURL = try ServiceURL(origin: origin)
         self.originURL = originURL
-        let service = (authority as? OAuthAuthority)?.discovery
-        let isServices = service?.knownURL(.userInfo).map { ServiceURL(at: $0, path: "") == originURL } ?? false
-        quirks = isServices ? service?.service?.quirks ?? .standard : .standard
+        quirks = (authority as? OAuthAuthority)?.quirks(ofUserInfoAt: originURL) ?? .standard
         self.store = store
         self.authority = authority
         self.minimumValidity = minimumValidity
@@ -149,7 +147,7 @@ public struct AuthenticatedClient: Sendable {
     /// - Throws: An `AccountError`. Before the client sends the request:
     ///   - `notSignedIn` if no user is signed in
     ///   - `misconfigured` if the account belongs to another service, if the access token is for another API than that
-    ///     of an ``APIAuthority``, or if the configuration makes the origin unreachable
+    ///     of the ``OAuthAuthority``, or if the configuration makes the origin unreachable
     ///   - `invalidArgument` if the URL has another origin, or if the request sets a header field that only the client
     ///     may set
     ///   - `conflict` if another user signs in before the client has a token, or before it repeats the request
@@ -262,7 +260,7 @@ public struct AuthenticatedClient: Sendable {
     }
 
     private func checked(_ account: Account) throws(AccountError) -> Account {
-        let problem = (authority as? APIAuthority)?.audienceProblem(of: account.credentials, at: originURL)
+        let problem = (authority as? OAuthAuthority)?.audienceProblem(of: account.credentials, at: originURL)
         if let problem { throw problem }
         try check(account)
         return account

@@ -32,39 +32,3 @@ struct APIOrigin: Sendable {
         )
     }
 }
-
-extension OAuthAuthority {
-    /// Returns the user info endpoint that is stored with the account; `nil` if this process has read the metadata, or if
-    /// user info cannot identify the user.
-    func storedUserInfo(of credentials: Credentials) -> ServiceURL? {
-        guard !documents.isKnown, !credentials.isForAPIOnly else { return nil }
-        return credentials.tokenEndpoint.flatMap { discovery.userInfo($0, at: clock.now) }
-    }
-
-    /// Whether the token was requested without the scope `openid`, which user info requires (OpenID Connect Core, section
-    /// 5.3.1). Without it, some services identify the user, and others respond `invalid_token` to a valid token.
-    func lacksOpenID(_ credentials: Credentials) -> Bool {
-        !(api == nil || service != nil || credentials.idToken != nil || credentials.scopes.contains("openid"))
-    }
-
-    /// Returns whether a sign-in continues after user info did not identify the user. A session for an API needs no user,
-    /// and its token may be for the API only (RFC 8707, section 2).
-    func needsNoUser(after failure: AuthorityError) -> Bool {
-        switch failure {
-        case .noResponse(.cancelled), .otherUser, .signInRefused: false
-        case .bearerChallenge, .unauthorized, .forbidden: api != nil || !options.resources.isEmpty
-        default: api != nil
-        }
-    }
-
-    /// Returns whether a failure of user info leaves open whether the session of an API works, so that the API itself
-    /// decides. An unreachable service does not: the user is offline.
-    func leavesOpen(_ failure: AuthorityError, _ credentials: Credentials) -> Bool {
-        guard api != nil else { return false }
-        return switch failure {
-        case .unavailable, .intercepted, .unclear, .forbidden, .misconfigured, .badRequest: true
-        case .bearerChallenge, .unauthorized: lacksOpenID(credentials)
-        default: false
-        }
-    }
-}

@@ -41,10 +41,10 @@ struct KnownServiceTests {
         #expect(Set(KnownService.all.map(\.name)).count == KnownService.all.count)
         for service in KnownService.all {
             #expect(KnownService.named(service.name.uppercased()) == service)
-            let authority = try OAuthAuthority(issuer: service.issuer, clientID: "tool")
-            #expect(authority.service == service)
-            #expect(authority.issuer == service.issuer)
-            #expect(authority.scopes == service.scopes)
+            let found = try #require(try OAuthAuthority(issuer: service.issuer, clientID: "tool").resolvedService)
+            #expect(found.connection.known == service)
+            #expect(found.connection.name == service.issuer)
+            #expect(found.scopes.scopes == service.scopes)
             #expect(service.registrationPage.hasPrefix("https://"))
         }
         #expect(KnownService.named("nobody") == nil)
@@ -78,15 +78,17 @@ struct KnownServiceTests {
             "https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost",
         ])
     func otherHost(_ issuer: String) throws {
-        let authority = try OAuthAuthority(issuer: issuer, clientID: "tool")
-        #expect(authority.service == nil)
-        #expect(authority.scopes == ["openid", "profile", "email"])
+        let found = try #require(try OAuthAuthority(issuer: issuer, clientID: "tool").resolvedService)
+        #expect(found.connection.known == nil)
+        #expect(found.scopes.scopes == ["openid", "profile", "email"])
     }
 
     @Test("Prefers given scopes to the scopes of the service's entry")
     func scopes() throws {
-        #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: ["repo"]).scopes == ["repo"])
-        #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: []).scopes == [])
+        for scopes in [["repo"], []] {
+            let authority = try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: scopes)
+            #expect(authority.resolvedService?.scopes.scopes == scopes)
+        }
     }
 
     // MARK: GitHub
