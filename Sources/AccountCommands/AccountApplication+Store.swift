@@ -68,7 +68,7 @@ extension AccountApplication {
             if let store = tokenStore(of: session, logger: logger) {
                 store
             } else {
-                AccountStore(try reader(of: session, in: container, at: storeLocation(nil), logger: logger))
+                AccountStore(try vault(of: session, in: container, at: storeLocation(nil), logger: logger))
             }
         store.delaySignals()
         return store
@@ -81,30 +81,30 @@ extension AccountApplication {
         }
     }
 
-    /// Returns a reader of the archive, which ignores a token from the environment.
-    static func reader(
+    /// Returns the vault of a session, which ignores a token from the environment.
+    static func vault(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
-    ) throws(AccountError) -> ArchiveReader {
+    ) throws(AccountError) -> Vault {
         let keys = try setting(or: KeySettings()) { () throws(AccountError) in
             try Preferences(container: container).keySettings(of: session)
         }
-        return try reader(
+        return try vault(
             of: session, in: container, at: location,
             with: try keys.sources(of: session, container, Self.self, isInteractive: isInteractive), logger: logger)
     }
 
-    static func reader(
+    static func vault(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?,
         with keySources: [any KeySource], logger: Logger?
-    ) throws(AccountError) -> ArchiveReader {
+    ) throws(AccountError) -> Vault {
         guard let location else {
-            return ArchiveReader(container: container, session: session, keySources: keySources, logger: logger)
+            return Vault(container: container, session: session, keySources: keySources, logger: logger)
         }
         do {
             return try store(
                 at: location.text, of: session, in: container, keySources: keySources, logger: logger
-            ).reader
+            ).vault
         } catch {
             throw location.naming(error)
         }

@@ -311,11 +311,17 @@ public struct ServiceDescription: Sendable {
     /// The name on the command line, such as `github`.
     public var name: String
 
+    /// Other names for the service, such as one that an earlier version of the app stored with sessions.
+    public var otherNames: [String]
+
     /// The name to show, such as `GitHub`.
     public var title: String
 
-    /// The issuer's URL, in the spelling that the service's authority uses.
+    /// The issuer's URL, in the spelling that the service's authority uses; or its form, if the service needs an issuer.
     public var issuer: String
+
+    /// Whether the user must name the issuer, because each customer of the service has one.
+    public var needsIssuer: Bool
 
     /// The page on which the user registers an app, to obtain a client ID.
     public var registrationPage: String
@@ -328,14 +334,24 @@ public struct ServiceDescription: Sendable {
 
     /// Creates a description; see the properties.
     public init(
-        name: String, title: String, issuer: String, registrationPage: String, supportsBrowser: Bool = true,
-        hasClientSecret: Bool = false
+        name: String, otherNames: [String] = [], title: String, issuer: String, needsIssuer: Bool = false,
+        registrationPage: String, supportsBrowser: Bool = true, hasClientSecret: Bool = false
     ) {
         self.name = name
+        self.otherNames = otherNames
         self.title = title
         self.issuer = issuer
+        self.needsIssuer = needsIssuer
         self.registrationPage = registrationPage
         self.supportsBrowser = supportsBrowser
         self.hasClientSecret = hasClientSecret
+    }
+}
+
+extension AccountApplication {
+    /// Returns the service with a name, in any case.
+    static func service(named name: String?) -> ServiceDescription? {
+        guard let name = name?.lowercased() else { return nil }
+        return services.first { $0.name == name || $0.otherNames.contains(name) }
     }
 }

@@ -32,7 +32,8 @@ enum StandAlone: AccountApplication {
     static var services: [ServiceDescription] {
         KnownService.all.map {
             ServiceDescription(
-                name: $0.name, title: $0.title, issuer: $0.issuer, registrationPage: $0.registrationPage,
+                name: $0.name, otherNames: $0.otherNames, title: $0.title, issuer: $0.issuer,
+                needsIssuer: !$0.hasDefaultIssuer, registrationPage: $0.registrationPage,
                 supportsBrowser: $0.supportsBrowser, hasClientSecret: $0.wantsClientSecret)
         }
     }
@@ -61,14 +62,15 @@ enum StandAlone: AccountApplication {
             return try authority(forWorkload: words, with: options)
         }
         if let url = service.url { return try authority(at: url, with: options) }
-        guard let issuer = service.issuer ?? known?.issuer else {
+        guard let issuer = try issuer(of: service, known) else {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown: sign in again with --issuer")
         }
-        // The known services require a registered client ID.
+        // The known services require a registered client ID, unless the user may operate them.
         let home = try KnownService.at(issuer)
         let authority = try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? Self.clientID : nil),
+            issuer: issuer,
+            clientID: service.clientID ?? (known == nil && home?.isSelfHosted != false ? Self.clientID : nil),
             clientSecret: service.clientSecret
                 ?? (service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil),
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
@@ -79,6 +81,15 @@ enum StandAlone: AccountApplication {
         try refuseClientKey(of: service)
         return authority
         #endif
+    }
+
+    private static func issuer(
+        of service: AccountService, _ known: KnownService?
+    ) throws(AccountError) -> String? {
+        if let issuer = service.issuer { return issuer }
+        guard let known, !known.hasDefaultIssuer else { return known?.issuer }
+        throw AccountError(
+            .invalidArgument, "\(known.title) has an address for each customer", hint: "add --issuer \(known.issuer)")
     }
 
     #if Signatures
@@ -100,7 +111,8 @@ enum StandAlone: AccountApplication {
         forWorkload words: [String], with options: AuthorityOptions
     ) throws(AccountError) -> any AccountAuthority {
         let service = options.service
-        guard let issuer = service.issuer ?? service.name.flatMap({ KnownService.named($0)?.issuer }) else {
+        let known = service.name.flatMap { KnownService.named($0) }
+        guard let issuer = try issuer(of: service, known) else {
             throw AccountError(
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
                 hint: "add --issuer URL")

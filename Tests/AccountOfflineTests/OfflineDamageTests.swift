@@ -120,15 +120,17 @@ struct OfflineDamageTests {
         #expect(try await scene.open().synchronize().sentCount == 40)
     }
 
-    @Test(arguments: [1, 99])
-    func `Refuses an outbox with another schema, and keeps the file`(version: Int) async throws {
+    @Test(arguments: [(1, "send its changes with the version that wrote them"), (99, "update this program")])
+    func `Refuses an outbox with another schema, and keeps the file`(version: Int, hint: String) async throws {
         let scene = try await scene()
         let path = try scene.file("Outbox.sqlite")
         try scene.withDatabase("Outbox.sqlite") {
             try $0.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA user_version = \(version)")
         }
         let before = try scene.bytes(path)
-        await expectAccountError(.unsupportedVersion) { _ = try await scene.open() }
+        let error = await #expect(throws: AccountError.self) { _ = try await scene.open() }
+        #expect(error?.code == .unsupportedVersion)
+        #expect(error?.hint?.hasPrefix(hint) == true, "\(error?.description ?? "")")
         #expect(try scene.bytes(path) == before)
         try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: "PRAGMA user_version = 2") }
         #expect(try await scene.open().synchronize().sentCount == 40)

@@ -296,6 +296,22 @@ struct OutboxTests {
         #expect(await scene.service.count == 2, "as the user chose")
     }
 
+    /// The commands `resolve --mine` and `resolve --theirs`.
+    @Test func `Drops any change, and sends again only a change that needs a decision`() async throws {
+        let scene = try await scene()
+        let id = await scene.service.create("old")
+        let notes = try await scene.open()
+        let change = try #require(try await notes.add(.update(id, "too long for a proxy")))
+        await scene.service.fail { $0.method == .patch ? .proxy : nil }
+        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown])
+        let error = await #expect(throws: AccountError.self) { try await notes.resolve(change.id, keepingMine: true) }
+        #expect(error?.hint == "to drop it, use --theirs")
+        let (isFound, problem) = try await notes.resolve(change.id, keepingMine: false)
+        #expect(isFound && problem == nil)
+        #expect(try await notes.pendingChanges().isEmpty)
+        #expect(try await notes.item(id)?.text == "old")
+    }
+
     @Test func `Does not repeat a change that the user keeps after a lost response`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()

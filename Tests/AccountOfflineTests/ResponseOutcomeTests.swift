@@ -25,7 +25,8 @@ struct ResponseOutcomeTests {
         (404, .conflict("it no longer exists (404)")), (410, .conflict("it no longer exists (410)")),
         (409, .conflict("409")), (412, .conflict("412")), (400, .refused("400")), (422, .refused("422")),
         (403, .refused("403")), (429, .pause("429", .seconds(60))),
-        (408, .later("408", wait: nil)), (425, .later("425", wait: nil)),
+        (408, .later("408", wait: nil)), (421, .later("421", wait: nil)), (423, .later("423", wait: nil)),
+        (425, .later("425", wait: nil)),
         (500, .unknown("500", wait: nil)), (502, .unknown("502", wait: nil)), (503, .unknown("503", wait: nil)),
         (504, .unknown("504", wait: nil)),
         (511, .later("another server responded (511): a captive portal or a proxy?", wait: nil)),
@@ -73,7 +74,7 @@ struct ResponseOutcomeTests {
             outcome(.create, 403, [:], #"{"message":"\#(message)"}"#) == .pause("403: \(message)", .seconds(60)))
     }
 
-    @Test(arguments: [408, 425])
+    @Test(arguments: [408, 421, 423, 425])
     func `Checks first after a gateway's own answer that asks for a retry`(status: Int) {
         #expect(outcome(.create, status, [:], "<html>") == .unknown("\(status)", wait: nil))
         #expect(outcome(.create, status) == .later("\(status)", wait: nil))

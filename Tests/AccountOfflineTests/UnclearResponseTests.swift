@@ -125,6 +125,25 @@ struct UnclearResponseTests {
         #expect(try await notes.pendingChanges().map(\.isItemGone) == [false])
     }
 
+    @Test(arguments: [ChangeKind.update, .delete, .star], [409, 412])
+    func `Looks whether the item exists before a conflict counts`(kind: ChangeKind, status: Int) async throws {
+        let scene = try await scene()
+        for number in 1...2 { await scene.service.create("old \(number)") }
+        let notes = try await scene.open(Notes(looks: false))
+        _ = try await notes.refresh("all")
+        await scene.service.delete("n1")
+        for id in ["n1", "n2"] { try await notes.add(change(kind, of: id)) }
+        await scene.service.fail { $0.method == .get ? nil : .status(status) }
+        let report = try await notes.synchronize()
+        let isDeletion = kind == .delete
+        #expect(report.sentCount == (isDeletion ? 1 : 0))
+        #expect(report.pending.map(\.change.object) == (isDeletion ? ["n2"] : ["n1", "n2"]))
+        #expect(report.pending.allSatisfy { $0.state == .conflict })
+        #expect(report.pending.map(\.isItemGone) == (isDeletion ? [false] : [true, false]))
+        #expect(try await notes.lists.item("n1") == nil || !isDeletion)
+        #expect(try await notes.lists.item("n2") != nil)
+    }
+
     @Test(arguments: [true, false], [409, 412])
     func `Looks for the created item before a conflict counts`(isApplied: Bool, status: Int) async throws {
         let scene = try await scene()
@@ -135,6 +154,18 @@ struct UnclearResponseTests {
         #expect(report.sentCount == (isApplied ? 1 : 0))
         #expect(report.pending.map(\.state) == (isApplied ? [] : [.conflict]))
         #expect(await scene.service.count == (isApplied ? 1 : 0))
+    }
+
+    @Test func `Searches again for a created item that the service shows late`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(Notes(searchDelay: .milliseconds(1)))
+        try await notes.add(.create("new"))
+        await scene.service.fail(.lost)
+        #expect(try await notes.synchronize().sentCount == 0)
+        scene.clock.advance(by: .seconds(60))
+        await scene.service.fail(.status(200, body: "[]"))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.applied == ["POST new": 1])
     }
 
     @Test func `Stores a created item with all its data`() async throws {
@@ -208,11 +239,53 @@ struct UnclearResponseTests {
         #expect(await scene.service.notes.map(\.text).contains("old 1"))
     }
 
+    /// The requests of some items fail, as if the service cannot process their content.
+    @Test(arguments: [NoteService.Fault.lost, .portal, .proxy, .status(500)], [true, false])
+    func `Sends changes past all that fail while the service responds`(
+        fault: NoteService.Fault, looks: Bool
+    ) async throws {
+        let scene = try await scene()
+        for number in 1...6 { await scene.service.create("old \(number)") }
+        let notes = try await scene.open(Notes(looks: looks))
+        for number in 1...6 { try await notes.add(.update("n\(number)", "new")) }
+        await scene.service.fail { $0.method == .patch && !"/notes/n5/notes/n6".contains($0.path ?? "") ? fault : nil }
+        let report = try await notes.synchronize()
+        #expect(report.sentCount == 2)
+        #expect(report.problem == nil)
+        #expect(report.pending.map(\.change.object) == ["n1", "n2", "n3", "n4"])
+        #expect(report.pending.allSatisfy { $0.state == .unknown && $0.lastProblem != nil })
+        await scene.service.fail(when: nil)
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize().sentCount == 4)
+        #expect(await scene.service.notes.allSatisfy { $0.text == "new" })
+        if looks { #expect(await scene.service.applied.values.allSatisfy { $0 == 1 }) }
+    }
+
+    @Test(arguments: [HTTPRequest.Method.get, .patch])
+    func `Believes no response that contains another item`(method: HTTPRequest.Method) async throws {
+        let scene = try await scene()
+        for number in 1...2 { await scene.service.create("old \(number)") }
+        let notes = try await scene.open()
+        try await notes.add(.update("n1", "new"))
+        try await notes.add(Change(.star, of: "n1"))
+        let other = try Notes.encoder.encode(ServiceNote(id: "n2", text: "new", version: 9))
+        let response = NoteService.Fault.status(200, body: String(decoding: other, as: UTF8.self))
+        await scene.service.fail { $0.method == method ? response : nil }
+        let report = try await notes.synchronize()
+        #expect(report.sentCount == 0)
+        #expect(report.pending.map(\.change.object) == ["n1", "n1"])
+        #expect(report.pending.map(\.state) == [method == .get ? .queued : .unknown, .queued])
+        await scene.service.fail(when: nil)
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize().sentCount == 2)
+        #expect(await scene.service.applied == ["PATCH n1 new": 1, "PUT n1 star": 1])
+    }
+
     @Test func `Stops after three requests without a response from the service`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
         for number in 1...5 { try await notes.add(.create("\(number)")) }
-        await scene.service.fail { $0.method == .post ? .lost : nil }
+        await scene.service.fail { _ in .lost }
         let report = try await notes.synchronize()
         #expect(report.problem?.code == .serviceUnavailable)
         #expect(report.pending.map(\.state) == [.unknown, .unknown, .unknown, .queued, .queued])
@@ -232,19 +305,6 @@ struct UnclearResponseTests {
         #expect(try await notes.states == [.queued, .queued, .queued])
     }
 
-    @Test func `Sends other changes before those that have failed`() async throws {
-        let scene = try await scene()
-        for number in 1...4 { await scene.service.create("old \(number)") }
-        let notes = try await scene.open()
-        for number in 1...4 { try await notes.add(.update("n\(number)", "new")) }
-        await scene.service.fail { $0.method == .patch && $0.path != "/notes/n4" ? .portal : nil }
-        #expect(try await notes.synchronize().sentCount == 0)
-        let report = try await notes.synchronize(ignoringBackOff: true)
-        #expect(report.sentCount == 1)
-        #expect(report.pending.map(\.change.object) == ["n1", "n2", "n3"], "they keep their places")
-        #expect(await scene.service.applied == ["PATCH n4 new": 1])
-    }
-
     @Test func `Sends other changes before those whose check has failed`() async throws {
         let scene = try await scene()
         for number in 1...5 { await scene.service.create("old \(number)") }
@@ -252,7 +312,9 @@ struct UnclearResponseTests {
         for number in 1...5 { try await notes.add(.update("n\(number)", "new")) }
         await scene.service.fail { $0.path == "/notes/n5" ? nil : .proxy }
         #expect(try await notes.synchronize().sentCount == 0)
-        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+        let report = try await notes.synchronize(ignoringBackOff: true)
+        #expect(report.sentCount == 1)
+        #expect(report.pending.map(\.change.object) == ["n1", "n2", "n3", "n4"], "they keep their places")
         #expect(await scene.service.applied == ["PATCH n5 new": 1])
     }
 
@@ -382,7 +444,7 @@ struct UnclearResponseTests {
         for number in 1...100 { try await notes.add(.create("\(number)")) }
         #expect(decryptions(of: notes) == 0, "this process has made them")
         let other = try await scene.open()
-        await scene.service.fail { areLost && $0.method == .post ? .status(503) : nil }
+        await scene.service.fail { _ in areLost ? .status(503) : nil }
         _ = try await other.synchronize()
         await scene.service.fail(when: nil)
         #expect(try await other.synchronize(ignoringBackOff: true).pending.isEmpty)

@@ -1,12 +1,6 @@
 import AccountSupport
 import Testing
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 @Suite struct JSONValueTests {
     @Test func `Limits the depth and the number of values of JSON`() {
         func isRead(_ body: String) -> Bool { JSONValue.object(from: Array(body.utf8)) != nil }
@@ -33,6 +27,23 @@ import Foundation
         #expect(JSONValue.object(from: [UInt8]()) == nil)
     }
 
+    @Test(
+        arguments: [
+            ("0", .integer(0)), ("-7", .integer(-7)), ("1.0", .integer(1)), ("1e3", .integer(1000)),
+            ("2.5", .real(2.5)),
+            ("9223372036854775807", .integer(.max)), ("9223372036854775808", .real(0x1p63)), ("1e400", nil),
+            (#""a\n\ud83d\ude00""#, .string("a\n😀")), (#""\ud83d""#, nil), ("true", .boolean(true)), ("null", .null),
+            (" [ ] ", .array([])), ("{}", .object([:])), ("1 2", nil), ("", nil), ("tru", nil), ("[1,]", nil),
+            ("\u{FEFF}[1]", .array([.integer(1)])), (#"{"a":1,"a":2}"#, .object(["a": .integer(1)])),
+        ] as [(String, JSONValue?)])
+    func `Reads each kind of value`(text: String, value: JSONValue?) {
+        #expect(Array(text.utf8).withUnsafeBytes { JSONValue($0) } == value)
+    }
+
+    @Test func `Replaces bytes that are not UTF-8`() {
+        #expect(JSONValue.object(from: Array(#"{"a":"M"#.utf8) + [0xFC, 0x22, 0x7D]) == ["a": .string("M\u{FFFD}")])
+    }
+
     @Test(arguments: [
         (#"{"a":1,"b":[true,null,"x",1.5]}"#, #"{ "b": [true, null, "x", 1.5], "a": 1 }"#, true),
         (#"{"a":1}"#, #"{"a":2}"#, false), (#"{"a":1}"#, #"{"a":"1"}"#, false), (#"{"a":null}"#, "{}", false),
@@ -40,7 +51,9 @@ import Foundation
         (#"{"a":true}"#, #"{"a":1}"#, false),
     ])
     func `Compares JSON by its content`(one: String, other: String, isSame: Bool) throws {
-        let values = try [one, other].map { try JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }
+        let values = try [one, other].map { text in
+            try #require(Array(text.utf8).withUnsafeBytes { JSONValue($0) })
+        }
         #expect((values[0] == values[1]) == isSame)
     }
 }

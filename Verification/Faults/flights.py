@@ -1,6 +1,6 @@
 """Flights: fifty changes without the network, made by programs that are killed while they store them, and while they send them over a
-network that loses requests and responses, and in which captive portals and proxies respond. The clocks of the programs differ, and some
-texts are longer than the service sends at once. The same seed gives the same flight, and FLIGHT=seed prints a flight.
+network that loses requests and responses, and in which captive portals, proxies and failing gateways respond. The clocks of the programs
+differ, and some texts are longer than the service sends at once. The same seed gives the same flight, and FLIGHT=seed prints a flight.
 """
 
 import json
@@ -8,6 +8,7 @@ import os
 import random
 import re
 import signal
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +17,7 @@ import offline
 CHANGES = 50
 
 # The faults of the network that some flights must meet. The exerciser reports them.
-FAULTS = ("lost", "lost-large", "portal", "proxy")
+FAULTS = ("lost", "lost-large", "portal", "proxy", "limited", "error", "other")
 
 # The seconds by which the clock of a machine is ahead of the service's clock.
 CLOCKS = (0, 0, 90_000, -90_000, 7_200, -7_200, 31_536_000)
@@ -110,28 +111,78 @@ class Flight:
             self.store()
             for _ in range(self.random.randint(0, 2)):
                 self.send()
-        # The network works again.
+        # The network works again. The service may have requested a pause of a second.
+        time.sleep(1.1)
         for _ in range(8):
             status, text = self.case.run("sync")
             if status == 0:
                 break
         else:
             self.problems.append(f"not all can be sent: {text}")
+        self.problems += self.differences()
+        return self.problems
+
+    def differences(self):
+        """The differences between the notes that the user expects and those at the service, after everything was sent."""
         self.case.must("refresh")
+        problems = []
         found, pending, rows = self.found()
         if found != self.notes or pending or len(rows) != len(found):
-            self.problems.append(f"at last: {difference(found, self.notes)}, {pending}, {len(rows)} rows")
+            problems.append(f"at last: {difference(found, self.notes)}, {pending}, {len(rows)} rows")
         # A changed or deleted text is never used again.
         done = [line.split("|")[0] for line in self.case.carried_out() if line.startswith(("create", "edit", "delete"))]
         if len(done) != len(set(done)):
-            self.problems.append(f"carried out twice: {sorted(line for line in set(done) if done.count(line) > 1)}")
-        return self.problems
+            problems.append(f"carried out twice: {sorted(line for line in set(done) if done.count(line) > 1)}")
+        return problems
+
+    def mistakes(self):
+        """Changes the service as a lost or repeated change would, in turn. Returns the mistakes that the test does not notice."""
+        with open(self.case.service) as file:
+            lines = file.readlines()
+        missed = []
+        for name, changed in planted(lines):
+            with open(self.case.service, "w") as file:
+                file.writelines(changed)
+            if not self.differences():
+                missed.append(f"the test did not notice a mistake: {name}")
+        return missed
 
 
 def difference(found, wanted):
     return (
         f"too many {sorted(set(found) - set(wanted))}, missing {sorted(set(wanted) - set(found))}, "
         f"other stars {sorted(note for note in found if note in wanted and found[note] != wanted[note])}")
+
+
+def planted(lines):
+    """The lines of the service with one mistake each. A line is "KIND ID TEXT"."""
+    def last(kind, still):
+        """The number of the last line of this kind whose effect is still visible."""
+        for number in reversed(range(len(lines))):
+            if lines[number].split(" ")[0] == kind and still(lines[number].split(" ")[1], lines[number + 1:]):
+                return number
+        return None
+
+    def has_star(lines, note):
+        stars = [line.split(" ")[0] for line in lines if line.split(" ")[0] in ("star", "unstar") and line.split(" ")[1] == note]
+        return stars[-1:] == ["star"]
+
+    def untouched(kinds):
+        return lambda note, later: not any(line.split(" ")[0] in kinds and line.split(" ")[1] == note for line in later)
+
+    mistakes = []
+    for kind, effects in (("create", ("edit", "delete")), ("edit", ("edit", "delete")), ("star", ("star", "unstar", "delete"))):
+        number = last(kind, untouched(effects))
+        # A note that had a star before keeps it without the last line.
+        if number is not None and not (kind == "star" and has_star(lines[:number], lines[number].split(" ")[1])):
+            mistakes.append((f"lost {kind}", lines[:number] + lines[number + 1:]))
+    for kind in ("create", "edit"):
+        number = last(kind, untouched(("edit", "delete")))
+        if number is not None:
+            words = lines[number].split(" ", 2)
+            again = f"{kind} {'n9999' if kind == 'create' else words[1]} {words[2]}"
+            mistakes.append((f"repeated {kind}", lines + [again]))
+    return mistakes
 
 
 def run(programs, results, count):
@@ -148,8 +199,11 @@ def run(programs, results, count):
             problems = flight.fly()
         except AssertionError as error:
             problems = [*flight.problems, str(error)]
-        flight.case.remove()
         results.add("flight", "50 changes, deaths, losses", problems, f"again with: make flights FLIGHT={seed}")
+        # The first flight also shows that the test can fail.
+        if seed == 1 and not problems:
+            results.add("flight", "mistake", flight.mistakes(), f"again with: make flights FLIGHT={seed}")
+        flight.case.remove()
         return flight
 
     with ThreadPoolExecutor(programs.parallelism) as pool:

@@ -30,11 +30,16 @@ extension Gists {
         let decisions = left.filter(\.state.needsDecision)
         for change in decisions { Output.say("\(change.line)\n\(change.advice)") }
         if let first = left.first(where: { !$0.state.needsDecision }) {
-            let reason = report.problem?.message ?? first.lastProblem ?? "not sent yet"
+            let reason = report.problem?.message ?? first.lastProblem
+            let why = reason.map { " (\($0.shown))" } ?? ""
             Output.say(
                 report.problem?.code == .notSignedIn || first.state == .waitingForSignIn
-                    ? "queued; sent by `gists sync` after `gists account login` (\(reason.shown))"
-                    : "queued; sent when the network is back (\(reason.shown)), or by `gists sync`")
+                    ? "queued; sent by `gists sync` after `gists account login`\(why)"
+                    : decisions.contains { $0.change.object == first.change.object }
+                        ? "queued; sent by `gists sync` after you have decided"
+                        : report.problem == nil
+                            ? "queued; sent by `gists sync`\(why)"
+                            : "queued; sent when the network is back\(why), or by `gists sync`")
         }
         if !decisions.isEmpty { throw ExitCode(65) }
     }

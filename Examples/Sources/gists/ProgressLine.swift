@@ -8,7 +8,13 @@ final class ProgressLine: Sendable {
     private enum Form { case bar, lines, none }
 
     private let form: Form
-    private let isOver = Mutex(false)
+    private struct State {
+        var isOver = false
+        /// The number of sent changes when the progress was last shown.
+        var lastCount: Int?
+    }
+
+    private let state = Mutex(State())
 
     init(isSilent: Bool) {
         let canErase = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
@@ -21,6 +27,12 @@ final class ProgressLine: Sendable {
         case .none: break
         case .bar: rewrite(Self.bar(sent, of: count, columns: Self.columns))
         case .lines:
+            // The number stays the same after a change that fails.
+            let isNew = state.withLock { state in
+                defer { state.lastCount = sent }
+                return state.lastCount != sent
+            }
+            guard isNew else { return }
             if sent == 0 { Output.say("Sending \(count) change\(count == 1 ? "" : "s").") }
             if sent > 0, sent < count, sent.isMultiple(of: 10) { Output.say("Sent \(sent) of \(count).") }
         }
@@ -34,15 +46,15 @@ final class ProgressLine: Sendable {
     /// Clears the line, and ignores all later updates.
     func end() {
         rewrite("")
-        isOver.withLock { $0 = true }
+        state.withLock { $0.isOver = true }
     }
 
     private func rewrite(_ text: String) {
         guard form == .bar else { return }
-        isOver.withLock { isOver in
+        state.withLock { state in
             // Return to the start of the line, and erase it (CSI K: ECMA-48, section 8.3.41). A closed standard error
             // is not an error.
-            if !isOver { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8)) }
+            if !state.isOver { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8)) }
         }
     }
 

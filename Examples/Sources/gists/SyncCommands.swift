@@ -127,7 +127,8 @@ extension Gists {
             commandName: "resolve", abstract: "Decide what happens to a change that the service did not accept.",
             discussion: """
                 --mine sends your version anyway. If the gist was deleted at the service, it is created again, with a \
-                new ID. Until you decide, `gists show ID` shows your version, and `gists show ID >FILE` saves it.
+                new ID. Until you decide, `gists show ID` shows your version, and `gists show ID >FILE` saves it. \
+                With --discard, you can also drop a change that waits to be sent.
                 """)
 
         enum Decision: String, EnumerableFlag { case mine, theirs, discard }
@@ -141,7 +142,13 @@ extension Gists {
             }
             try await Gists.run { gists in
                 let pending = try await gists.pendingChanges().first { $0.id == id }
-                if decision == .mine, let pending, pending.isAboutDeletedGist {
+                if decision == .mine, let pending, pending.isItemGone {
+                    guard pending.isAboutDeletedGist else {
+                        throw AccountError(
+                            .invalidArgument,
+                            "the gist was deleted at the service, so this change cannot be sent: `gists resolve "
+                                + "\(pending.id.uuidString.lowercased()) --discard` drops it")
+                    }
                     return try await Gists.createAgain(pending, in: gists)
                 }
                 guard let pending, try await gists.resolve(id, decision == .mine ? .keepMine : .discard) else {
@@ -163,20 +170,27 @@ extension Gists {
 }
 
 extension Gists {
-    /// Creates a gist that was deleted at the service again, with an unsent edit.
+    /// Creates a gist that was deleted at the service again, with all unsent edits and its unsent star.
     private static func createAgain(_ pending: PendingChange, in gists: OfflineCollection<GistsAPI>) async throws {
         let old = pending.change.object
+        let later = try await gists.pendingChanges().filter { $0.change.object == old && $0.id != pending.id }
         guard let gist = try await gists.item(old) else {
-            throw AccountError(.invalidArgument, "there is no such change: `gists status` shows all")
+            throw AccountError(
+                .invalidArgument,
+                "you have deleted this gist too, so there is nothing to create again: `gists resolve "
+                    + "\(pending.id.uuidString.lowercased()) --discard` drops your edit")
         }
         let texts = gist.files.compactMapValues { file in file.truncated == true ? nil : file.content }
         let edit = GistEdit(
             description: gist.description, isPublic: gist.isPublic,
             files: texts.mapValues { GistEdit.File(content: $0) })
         let change = Change(.create, body: try JSONEncoder().encode(edit))
-        // Add the new change first, so that the text is never lost.
+        // Add the new changes first, so that the text is never lost. They contain the later changes.
         try await gists.add(change)
-        _ = try await gists.resolve(pending.id, .discard)
+        for other in later where other.change.kind != .update {
+            try await gists.add(Change(other.change.kind, of: change.object))
+        }
+        for other in later + [pending] { _ = try await gists.resolve(other.id, .discard) }
         let missing = gist.files.keys.filter { texts[$0] == nil }.sorted().map(\.shown)
         if !missing.isEmpty {
             Output.say("Without these files, whose whole text is not stored here: \(missing.joined(separator: ", ")).")
@@ -237,9 +251,12 @@ extension PendingChange {
     /// What the user can do about a change that needs a decision.
     var advice: String {
         let (id, object) = (id.uuidString.lowercased(), change.object.shown)
-        return isAboutDeletedGist
-            ? "Your version: `gists show \(object)` shows it, `gists show \(object) >FILE` saves it, and "
+        if isAboutDeletedGist {
+            return "Your version: `gists show \(object)` shows it, `gists show \(object) >FILE` saves it, and "
                 + "`gists resolve \(id) --mine` creates the gist again. `--discard` drops your change."
+        }
+        return isItemGone
+            ? "The gist was deleted at the service: drop your change with `gists resolve \(id) --discard`."
             : "Decide with `gists resolve \(id) --mine` (send it again), `--theirs` or `--discard`."
     }
 }

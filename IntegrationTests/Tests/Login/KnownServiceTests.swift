@@ -158,7 +158,7 @@ struct KnownServiceTests {
             #expect(outcome.errors.contains("https://github.com/settings/developers"), "\(outcome)")
             let unknown = try await account("login", "--device", "--service", "githob")
             #expect(unknown.exitCode == 64, "\(unknown)")
-            #expect(unknown.errors.contains("github, gitlab, google, microsoft"), "\(unknown)")
+            #expect(unknown.errors.contains("github, gitlab, gitea, google, entra, auth0"), "\(unknown)")
         }
     }
 }

@@ -111,7 +111,8 @@ struct ResolveCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "resolve", abstract: "Decide what happens to a change that the service did not accept.",
             discussion: """
-                `\(CommandLine.toolName) pending` lists the changes.
+                `\(CommandLine.toolName) pending` lists the changes. With --theirs, you can also drop a change that has \
+                not been sent yet.
 
                   \(CommandLine.toolName) resolve 0bd5c5c8-8f5e-4f41-9d86-0b1a4c6f8a11 --mine
                 """)

@@ -105,7 +105,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 throw ValidationError(
                     "the argument is not a URL, such as https://api.example.com; --password prompts for the password")
             }
-            if let service = App.services.first(where: { $0.name == url.lowercased() }) {
+            if let service = App.service(named: url) {
                 throw ValidationError("\(service.name) is not a URL: use --service \(service.name)")
             }
             throw ValidationError("the argument is not a URL, such as https://api.example.com")
@@ -347,7 +347,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// Throws an error if a known service requires a client ID, and there is none.
     private func checkClientID(of service: AccountService, for way: SignInWay) throws(AccountError) {
         guard way != .token, service.clientID == nil,
-            let known = App.services.first(where: { $0.name == service.name })
+            let known = App.service(named: service.name)
         else { return }
         throw AccountError(
             .misconfigured, "\(known.title) requires a client ID",
@@ -412,7 +412,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             return .client
         }
         guard Terminal.isTerminal(.input) else {
-            let known = App.services.first { $0.name == service.name }
+            let known = App.service(named: service.name)
             let ways: [(way: SignInWay, option: String, isSupported: Bool)] = [
                 (.device, "--device", true), (.browser, "--web", known?.supportsBrowser != false),
                 (.token, "--with-token", true), (.password, "--password-stdin and --username NAME", known == nil),

@@ -56,7 +56,8 @@ struct LoginConversation<App: AccountApplication> {
         let remembered = try context.preferences.service(of: context.session)
         if let name = command.serviceName?.lowercased() {
             let isComplete = command.issuer.clientID != nil || remembered?.name == name && remembered?.clientID != nil
-            guard !isComplete, let service = App.services.first(where: { $0.name == name }) else { return nil }
+            guard !isComplete, let service = App.service(named: name) else { return nil }
+            try issuer(of: service, &answers)
             try client(of: service, &answers)
             Terminal.say("\nTo sign in without this question, run:\n\n    \(equivalentCommand(answers))\n")
             return answers
@@ -133,7 +134,7 @@ struct LoginConversation<App: AccountApplication> {
                 } else {
                     Terminal.say(.failure, "Enter a number from 1 to \(services.count), or a URL.")
                 }
-            } else if let named = services.first(where: { $0.name == text.lowercased() }) {
+            } else if let named = App.service(named: text) {
                 chosen = named
             } else {
                 let url = text.firstRange(of: "://") == nil ? "https://" + text : text
@@ -143,6 +144,7 @@ struct LoginConversation<App: AccountApplication> {
             }
         }
         answers.serviceName = chosen?.name
+        if let chosen { try issuer(of: chosen, &answers) }
         if answers.clientID == nil, answers.url == nil { try client(of: chosen, &answers) }
         return chosen
     }
@@ -230,6 +232,13 @@ struct LoginConversation<App: AccountApplication> {
     }
 
     // MARK: Answers
+
+    /// Asks for the issuer of a service whose customers have one each.
+    private func issuer(of service: ServiceDescription, _ answers: inout Answers) throws(AccountError) {
+        guard service.needsIssuer else { return }
+        let text = try answer(to: "Address of your \(service.title), such as \(service.issuer): ")
+        answers.issuer = text.firstRange(of: "://") == nil ? "https://" + text : text
+    }
 
     private func client(of service: ServiceDescription?, _ answers: inout Answers) throws(AccountError) {
         guard let service else {

@@ -46,8 +46,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         if App.environmentToken != nil { return try await identify(context) }
-        // A reader suffices to show the stored account.
-        var state = offline ? await context.reader.load() : await context.store.load()
+        // The vault suffices to show the stored account.
+        var state = offline ? await context.vault.read().state : await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
         var requirement: AccessRequirement?
         if !offline, let account = state.account {

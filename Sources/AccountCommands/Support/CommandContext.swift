@@ -11,8 +11,8 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     /// The location of sessions; `nil` for the files of the container.
     let location: StoreLocation?
 
-    /// The reader of the archive, which ignores a token from the environment.
-    let reader: ArchiveReader
+    /// The vault of the session, which ignores a token from the environment.
+    let vault: Vault
 
     private let stores: CommandStores
     package private(set) var logger: Logger?
@@ -25,7 +25,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
 
     package let hint: CommandHint
 
-    /// Creates the context from the options and the environment. If `isInteractive` is `false`, the reader and the stores
+    /// Creates the context from the options and the environment. If `isInteractive` is `false`, the vault and the stores
     /// do not ask for a passphrase.
     package init(_ options: CommonOptions, session: SessionName? = nil, isInteractive: Bool = true) throws {
         self.options = options
@@ -45,9 +45,9 @@ package struct CommandContext<App: AccountApplication>: Sendable {
             logger = Logger(label: CommandLine.programName) { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
-        reader = try App.reader(
+        vault = try App.vault(
             of: self.session, in: container, at: location, isInteractive: isInteractive, logger: logger)
-        stores = CommandStores(reader, tokenStore: App.tokenStore(of: self.session, logger: logger))
+        stores = CommandStores(vault, tokenStore: App.tokenStore(of: self.session, logger: logger))
     }
 
     package func hint(for other: SessionName) -> CommandHint {
@@ -57,13 +57,13 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     /// Returns a new store without cached state.
     package func archive(of session: SessionName, isInteractive: Bool = true) throws -> AccountStore {
         let store = AccountStore(
-            try App.reader(of: session, in: container, at: location, isInteractive: isInteractive, logger: logger))
+            try App.vault(of: session, in: container, at: location, isInteractive: isInteractive, logger: logger))
         store.observeExchanges(SignalGuard.shared)
         return store
     }
 
     func archive(with keySources: [any KeySource]) throws -> AccountStore {
-        AccountStore(try App.reader(of: session, in: container, at: location, with: keySources, logger: logger))
+        AccountStore(try App.vault(of: session, in: container, at: location, with: keySources, logger: logger))
     }
 
     /// Returns the existing sessions, with the default session first.

@@ -3,15 +3,15 @@ import Synchronization
 
 /// The stores of a command. The store of the archive is created when the command first uses it.
 final class CommandStores: Sendable {
-    private let reader: ArchiveReader
+    private let vault: Vault
 
     /// The store of the token from the environment; `nil` if there is none.
     private let tokenStore: AccountStore?
 
     private let archiveStore = Mutex<AccountStore?>(nil)
 
-    init(_ reader: ArchiveReader, tokenStore: AccountStore?) {
-        self.reader = reader
+    init(_ vault: Vault, tokenStore: AccountStore?) {
+        self.vault = vault
         self.tokenStore = tokenStore
         tokenStore?.observeExchanges(SignalGuard.shared)
     }
@@ -21,7 +21,7 @@ final class CommandStores: Sendable {
     var archive: AccountStore {
         archiveStore.withLock { store in
             if let store { return store }
-            let new = AccountStore(reader)
+            let new = AccountStore(vault)
             new.observeExchanges(SignalGuard.shared)
             store = new
             return new

@@ -111,9 +111,7 @@ package struct Preferences: Sendable {
     }
 
     private func encode(_ value: some Encodable) throws -> [UInt8] {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        return [UInt8](try encoder.encode(value))
+        [UInt8](try PropertyListEncoder.xml.encode(value))
     }
 
     private func write(_ value: some Encodable, to entry: ArchiveEntry, in folder: String) async throws {

@@ -44,7 +44,8 @@ enum BlobResponse {
         case 200...399 where head.status.code != 304 && head.status.kind != .redirection:
             self = .failed(Self.unusable("no usable response (\(head.status.code))"))
         default:
-            let isMissing = [404, 410].contains(head.status.code)
+            // Some services hide a blob behind a 404 from a token without the permission.
+            let isMissing = [404, 410].contains(head.status.code) && !head.namesMissingPermission
             self =
                 isMissing && remote.isFromService(head, body)
                 ? .gone(AccountError(.requestFailed, "the service no longer has the blob (\(head.status.code))"))
@@ -65,6 +66,14 @@ enum BlobResponse {
         let isChunked = head.headerFields[.transferEncoding]?.lowercased().contains("chunked") == true
         // Without a length, the end of the body cannot be distinguished from an interrupted connection.
         guard isChunked || byteCount != nil else { return .failed(unusable("a blob without its length")) }
+        // A server that compresses a response itself does not know its length, or has no strong tag for it. Otherwise, the
+        // blob itself is a compressed file, which some servers label in the same way.
+        let isCompressed = head.headerFields[values: .contentEncoding].contains {
+            !["", "identity"].contains($0.lowercased())
+        }
+        guard !isCompressed || (!isChunked && tag.map { EntityTag.isStrong($0) } == true) else {
+            return .failed(unusable("a compressed blob, although the request did not allow that"))
+        }
         return .whole(
             BlobRecord(
                 entityTag: tag, contentType: head.headerFields[.contentType], byteCount: isChunked ? nil : byteCount))
@@ -94,6 +103,14 @@ enum BlobResponse {
 
     static func unusable(_ what: String) -> AccountError {
         AccountError(.requestFailed, "the service sent \(what)")
+    }
+}
+
+extension HTTPResponse {
+    fileprivate var namesMissingPermission: Bool {
+        MissingPermission(status: status.code) { name in
+            HTTPField.Name(name).flatMap { headerFields[values: $0].first }
+        } != nil
     }
 }
 
@@ -132,7 +149,7 @@ extension AccountError {
         switch outcome {
         case .signIn(let words):
             self.init(.notSignedIn, "the service no longer accepts this session (\(words)): sign in again")
-        case .refused(let words) where isMissing:
+        case .refused(let words) where isMissing && !head.namesMissingPermission:
             self.init(.requestFailed, "a server responded that it does not have the blob (\(words))")
         case .conflict(let words):
             self.init(

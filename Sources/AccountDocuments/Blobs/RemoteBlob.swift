@@ -30,9 +30,9 @@ public protocol RemoteBlob: Sendable {
     /// with status 404 or 410. Other servers send such responses too: the page of a captive portal has status 200, and a
     /// proxy responds with its own 404. Only a response from the service confirms an upload, or removes a stored blob.
     ///
-    /// By default, a response is from the service if its body is a JSON object, or if its status is from 200 to 299 and
-    /// it has an `ETag`, or status 201 or 204 and no web page. For other services, recognize the form of the body, or a
-    /// header field that only the service sends.
+    /// By default, a response is from the service if its body is a JSON object, if its status is 201 or 204 and it has an
+    /// `ETag` or no web page, or if it has another status from 200 to 299, an `ETag` and no web page. For other services,
+    /// recognize the form of the body, or a header field that only the service sends.
     ///
     /// - Parameters:
     ///   - head: The status and header fields.
@@ -45,8 +45,10 @@ extension RemoteBlob {
     public func isFromService(_ head: HTTPResponse, _ body: Data) -> Bool {
         if JSONValue.object(from: body) != nil { return true }
         guard head.status.kind == .successful else { return false }
-        return head.headerFields[.eTag] != nil
-            || [201, 204].contains(head.status.code) && MediaType(head.headerFields[.contentType])?.isPage != true
+        // WebDAV servers describe a created file in a web page. Otherwise, a page may be that of a captive portal.
+        let isPage = MediaType(head.headerFields[.contentType])?.isPage == true
+        let isTagged = head.headerFields[.eTag] != nil
+        return [201, 204].contains(head.status.code) ? isTagged || !isPage : isTagged && !isPage
     }
 }
 

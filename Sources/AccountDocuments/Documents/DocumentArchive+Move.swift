@@ -69,7 +69,7 @@ extension DocumentArchive {
         let before = Set(attachments?.ids(mine) ?? [])
         let result = try merge(&mine, value)
         let after = Set(attachments?.ids(mine) ?? [])
-        let bytes = try codec.encode(mine)
+        let bytes = try codec.encode(mine, replacing: stored?.bytes)
         if stored == nil, let attachments {
             if try attachments.files.hasFiles() { throw missing(attachments.files) }
             // Save the document before its files, so that a crash never leaves files without a document.

@@ -47,7 +47,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///   - name: The name: 1 to 64 letters, digits, underscores or hyphens. Names of the account's files, such as
     ///     `Account`, are not valid.
     ///   - container: The folders of the app.
-    ///   - format: The format in which to write the property list. AccountKit reads both formats.
+    ///   - format: The format of a new property list. AccountKit reads both formats, and a change keeps the format.
     ///   - files: A function that returns the IDs of the files that a document names. Each change removes files that
     ///     the document no longer names.
     /// - Throws: `invalidArgument` if the name is not valid.
@@ -176,7 +176,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         let before = Set(attachments?.ids(value) ?? [])
         let result = try body(&value)
         let after = Set(attachments?.ids(value) ?? [])
-        let bytes = try codec.encode(value)
+        let bytes = try codec.encode(value, replacing: stored?.bytes)
 
         let receipt: ArchiveReceipt
         do {

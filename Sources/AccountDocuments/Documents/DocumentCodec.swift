@@ -16,8 +16,11 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
     private static var sealedType: String { "document" }
     private var limit: Int { DocumentArchive<Value>.maximumByteCount }
 
-    func encode(_ value: Value) throws(AccountError) -> [UInt8] {
-        let plaintext = try PropertyListDocument.encode(value, format: format)
+    /// - Parameter stored: The stored document. The new document keeps its format, because an XML property list cannot
+    ///   contain each text and date of a binary property list of another program.
+    func encode(_ value: Value, replacing stored: [UInt8]? = nil) throws(AccountError) -> [UInt8] {
+        let stored = seal == nil ? stored.map { DocumentFormat(of: $0) } : nil
+        let plaintext = try PropertyListDocument.encode(value, format: stored ?? format)
         var bytes = [UInt8](plaintext)
         if let seal {
             let id = seal.keyedID(name.utf8, type: Self.sealedType)
@@ -65,7 +68,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         } catch {
             throw AccountError(
                 .damaged,
-                "\(path) is damaged: \(error.reason). It was not changed; correct it, restore a backup, or move it away"
+                "\(path) cannot be used: \(error.reason). It was not changed; correct it, restore a backup, or move it away"
             )
         }
     }

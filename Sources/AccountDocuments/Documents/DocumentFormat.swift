@@ -5,4 +5,6 @@ public enum DocumentFormat: Sendable, Hashable {
 
     /// The binary format, which is smaller and faster to read.
     case binary
+
+    init(of document: [UInt8]) { self = document.starts(with: "bplist00".utf8) ? .binary : .xml }
 }

@@ -1,3 +1,5 @@
+import AccountKit
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -29,8 +31,8 @@ import Foundation
 /// }
 /// ```
 ///
-/// Values keep their type, except a real number without a fraction, which is saved as an integer. Documents do not
-/// support UIDs, which only archives of objects contain.
+/// Values keep their type, except a real number without a fraction, which is saved as an integer. A document with other
+/// values, such as a reference (UID) of a keyed archive, cannot be read, and stays unchanged.
 public struct OtherKeys: Sendable, Hashable {
     private var values: [String: PropertyListValue] = [:]
 
@@ -99,8 +101,11 @@ private struct PropertyListValue: Codable, Sendable, Hashable {
                 return
             }
         }
-        throw DecodingError.typeMismatch(
-            Self.self, .init(codingPath: decoder.codingPath, debugDescription: "not a value of a property list"))
+        let reason = "a value cannot be kept: a number that is too large, or a reference (UID) of a keyed archive"
+        throw DecodingError.dataCorrupted(
+            .init(
+                codingPath: decoder.codingPath, debugDescription: reason,
+                underlyingError: PropertyListDocument.Unreadable(reason)))
     }
 
     func encode(to encoder: any Encoder) throws {

@@ -1,5 +1,4 @@
 import AccountKit
-import AccountCrypto
 import AccountSupport
 
 #if canImport(FoundationEssentials)
@@ -9,11 +8,9 @@ import Foundation
 #endif
 
 enum PropertyListDocument {
-    /// The reason why a property list is unreadable, which completes the sentence "it is damaged: …". The text does not
+    /// The reason why a property list is unreadable, which completes the sentence "it cannot be used: …". The text does not
     /// quote the content.
-    struct Unreadable: Error {
-        let reason: String
-    }
+    typealias Unreadable = RecordPropertyList.Malformed
 
     /// The maximum depth of nested values. It is limited because the decoder uses the stack.
     private static let maximumDepth = 64
@@ -22,10 +19,13 @@ enum PropertyListDocument {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = format == .xml ? .xml : .binary
         do {
-            let data = try encoder.encode(value)
+            var data = try encoder.encode(value)
+            if format == .xml { data = try wellFormed(data) }
             // Detect values that the encoder writes but the decoder rejects, such as the text "$null".
             _ = try decode(type(of: value), from: [UInt8](data))
             return data
+        } catch let error as AccountError {
+            throw error
         } catch let error as Unreadable {
             throw AccountError(
                 .invalidArgument, "the value cannot be saved, because it could not be read again: \(error.reason)")
@@ -34,75 +34,81 @@ enum PropertyListDocument {
         }
     }
 
-    static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws(Unreadable) -> Value {
-        try check(bytes)
+    /// Replaces carriage returns, which a parser would read as line feeds (XML 1.0, section 2.11).
+    ///
+    /// - Throws: `invalidArgument` for characters that XML cannot contain (section 2.2), although the encoder writes them.
+    private static func wellFormed(_ xml: Data) throws(AccountError) -> Data {
+        let isWellFormed = xml.withUnsafeBytes { bytes in
+            bytes.indices.allSatisfy { index in
+                switch bytes[index] {
+                case 0x9, 0xA, 0xD, 0x20..<0xEF, 0xF0...: true
+                // U+FFFE and U+FFFF in UTF-8.
+                case 0xEF:
+                    !bytes[index...].starts(with: [0xEF, 0xBF, 0xBE])
+                        && !bytes[index...].starts(with: [0xEF, 0xBF, 0xBF])
+                default: false
+                }
+            }
+        }
+        guard isWellFormed else {
+            throw AccountError(
+                .invalidArgument,
+                "the value cannot be saved as an XML property list: a text contains a control character",
+                hint: "remove this character from the text")
+        }
+        guard xml.contains(UInt8(ascii: "\r")) else { return xml }
+        return Data(xml.flatMap { $0 == UInt8(ascii: "\r") ? Array("&#13;".utf8) : [$0] })
+    }
+
+    static func decode<Value: Decodable>(_ type: Value.Type, from document: [UInt8]) throws(Unreadable) -> Value {
+        try check(document)
+        let bytes = DocumentFormat(of: document) == .xml ? withLineFeeds(document) : document
         do {
             return try PropertyListDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw Unreadable(reason: error.place)
+            throw Unreadable(error.place)
         } catch {
-            throw Unreadable(reason: "it is not a property list")
+            throw Unreadable("it is not a property list")
+        }
+    }
+
+    /// Returns XML with the ends of lines that a parser must use (XML 1.0, section 2.11), unlike the decoder.
+    private static func withLineFeeds(_ xml: [UInt8]) -> [UInt8] {
+        guard xml.contains(UInt8(ascii: "\r")) else { return xml }
+        var isAfterReturn = false
+        return xml.compactMap { byte in
+            defer { isAfterReturn = byte == UInt8(ascii: "\r") }
+            if byte == UInt8(ascii: "\n"), isAfterReturn { return nil }
+            return byte == UInt8(ascii: "\r") ? UInt8(ascii: "\n") : byte
         }
     }
 
     // MARK: Checks before decoding
 
     private static func check(_ bytes: [UInt8]) throws(Unreadable) {
-        if bytes.starts(with: "bplist00".utf8) {
-            do throws(BinaryPropertyList.Malformed) {
-                try bytes.withUnsafeBufferPointer { bytes throws(BinaryPropertyList.Malformed) in
-                    var list = try BinaryPropertyList(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth)
-                    try visit(list.top, of: &list, depth: 0)
-                }
-            } catch {
-                throw Unreadable(reason: error.reason)
+        switch DocumentFormat(of: bytes) {
+        case .binary:
+            try bytes.withUnsafeBufferPointer { bytes throws(Unreadable) in
+                try RecordPropertyList.check(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth)
             }
-        } else {
-            guard try depth(ofXML: bytes) <= maximumDepth else {
-                throw Unreadable(reason: "values are nested too deeply")
-            }
+        case .xml: try check(xml: bytes)
         }
     }
 
-    private static func visit(
-        _ index: Int, of list: inout BinaryPropertyList, depth: Int
-    ) throws(BinaryPropertyList.Malformed) {
-        switch try list.object(at: index, depth: depth) {
-        case .boolean, .integer, .real, .date, .data: break
-        case .ascii(let range): _ = try list.string(ascii: range)
-        case .utf16(let range): _ = try list.text(utf16: range)
-        case .array(let elements):
-            for position in 0..<elements.count {
-                try visit(list.element(position, of: elements), of: &list, depth: depth + 1)
-            }
-        case .dictionary(let elements):
-            for position in 0..<elements.count {
-                let element = try list.element(position, of: elements)
-                if position < elements.count / 2 {
-                    switch try list.object(at: element, depth: depth + 1) {
-                    case .ascii, .utf16: break
-                    default: throw BinaryPropertyList.Malformed("a key is not a string")
-                    }
-                }
-                try visit(element, of: &list, depth: depth + 1)
-            }
-        case .null: throw BinaryPropertyList.Malformed("a value has a type that documents do not support")
-        }
-    }
-
-    /// Returns the maximum depth of arrays and dictionaries.
+    /// Checks the depth of arrays and dictionaries, and their keys.
     ///
     /// The limits of comments, instructions and tags are those of the decoder: if this method skipped more than the
     /// decoder, it would not see arrays that exhaust the stack. Therefore, it rejects encodings other than UTF-8, and
     /// declarations in the document type, which no property list has.
-    private static func depth(ofXML bytes: [UInt8]) throws(Unreadable) -> Int {
+    private static func check(xml bytes: [UInt8]) throws(Unreadable) {
         var rest = bytes[...].withoutByteOrderMark.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         let isUTF16 = rest.starts(with: [0xFF, 0xFE]) || rest.starts(with: [0xFE, 0xFF])
-        guard isUTF16 || rest.first == UInt8(ascii: "<") else { throw Unreadable(reason: "it is not a property list") }
+        guard isUTF16 || rest.first == UInt8(ascii: "<") else { throw Unreadable("it is not a property list") }
         guard !isUTF16, !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
-            throw Unreadable(reason: "it is not UTF-8: save it with this encoding")
+            throw Unreadable("it is not UTF-8: save it with this encoding")
         }
-        var (depth, deepest) = (0, 0)
+        /// The keys of the open arrays and dictionaries. Arrays have none.
+        var open: [Set<String>] = []
         func skip(_ start: String, past end: String) {
             rest = rest.dropFirst(start.utf8.count)
             while !rest.isEmpty, !rest.starts(with: end.utf8) { rest = rest.dropFirst() }
@@ -118,17 +124,20 @@ enum PropertyListDocument {
             } else {
                 let tag = rest.prefix { $0 != UInt8(ascii: ">") }
                 if tag.starts(with: "<!".utf8), tag.contains(UInt8(ascii: "[")) {
-                    throw Unreadable(reason: "it has declarations of its own document type")
+                    throw Unreadable("it has declarations of its own document type")
                 } else if tag.starts(with: "<array".utf8) || tag.starts(with: "<dict".utf8) {
-                    deepest = max(deepest, depth + 1)
-                    if tag.last != UInt8(ascii: "/") { depth += 1 }
+                    guard open.count < maximumDepth else { throw Unreadable("values are nested too deeply") }
+                    if tag.last != UInt8(ascii: "/") { open.append([]) }
                 } else if tag.starts(with: "</array".utf8) || tag.starts(with: "</dict".utf8) {
-                    depth -= 1
+                    _ = open.popLast()
+                } else if tag.elementsEqual("<key".utf8), !open.isEmpty {
+                    let text = rest[tag.endIndex...].dropFirst().prefix { $0 != UInt8(ascii: "<") }
+                    let key = String(decoding: text, as: UTF8.self)
+                    guard open[open.count - 1].insert(key).inserted else { throw RecordPropertyList.equalKeys }
                 }
                 rest = rest[tag.endIndex...]
             }
         }
-        return deepest
     }
 }
 
@@ -140,6 +149,8 @@ extension DecodingError {
             case .keyNotFound(let key, let context): (context, "\"\(key.stringValue)\" is missing")
             case .typeMismatch(_, let context): (context, "a value has the wrong type")
             case .valueNotFound(_, let context): (context, "a value is missing")
+            case .dataCorrupted(let context) where context.underlyingError is PropertyListDocument.Unreadable:
+                (context, context.debugDescription)
             case .dataCorrupted(let context) where context.codingPath.isEmpty:
                 (context, "it is not a valid property list")
             case .dataCorrupted(let context): (context, "it does not have the form that this program saves")

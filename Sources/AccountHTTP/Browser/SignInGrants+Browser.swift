@@ -14,7 +14,7 @@ extension SignInGrants {
             throw documents.flaw(of: .authorization)
                 ?? AuthorityError.misconfigured("\(connection.name) does not support sign-in with a browser")
         }
-        try connection.api?.checkChallengeMethods(in: endpoint.document, of: connection.name)
+        try connection.api?.checkChallengeMethods(in: endpoint.document, of: connection.name, connection.quirks)
         let scopes = try await scopes.requested()
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()

@@ -144,6 +144,7 @@ public struct AuthenticatedClient: Sendable {
     ///     absent or match the origin. The client adds the token.
     ///   - body: The body.
     /// - Returns: The response, with any status. The status is 401 if the API refuses the new token too.
+    ///   If a gateway has compressed a text, although the request did not allow that, the client decompresses it.
     /// - Throws: An `AccountError`. Before the client sends the request:
     ///   - `notSignedIn` if no user is signed in
     ///   - `misconfigured` if the account belongs to another service, if the access token is for another API than that
@@ -355,11 +356,13 @@ public struct AuthenticatedClient: Sendable {
     ) async throws -> ServiceResponse {
         guard let transport else {
             return try await connection.send(
-                request, timeout: timeout, clock: SystemWallClock(), logger: logger)
+                request, timeout: timeout, clock: SystemWallClock(), logger: logger
+            ).asRequested(by: request)
         }
         return try await nonces.exchange(request, clock: SystemWallClock()) { request in
             let response = try await transport(request.message, request.body)
             return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
+                .asRequested(by: request)
         }
     }
 

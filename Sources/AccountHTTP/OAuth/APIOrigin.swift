@@ -24,8 +24,10 @@ struct APIOrigin: Sendable {
     }
 
     /// Without PKCE, another program on this machine could use the code (RFC 8252, section 8.1).
-    func checkChallengeMethods(in document: ServiceDocument, of issuer: String) throws(AuthorityError) {
-        guard !isIssuerGiven, document.challengeMethods?.contains("S256") != true else { return }
+    func checkChallengeMethods(
+        in document: ServiceDocument, of issuer: String, _ quirks: ServiceQuirks
+    ) throws(AuthorityError) {
+        guard !isIssuerGiven, !quirks.supportsPKCE, document.challengeMethods?.contains("S256") != true else { return }
         throw .misconfigured(
             "the discovery document of \(issuer) does not list PKCE with S256 (code_challenge_methods_supported), which protects a "
                 + "sign-in with the browser; if you trust this service, name it yourself (on a command line, with --issuer)"

@@ -107,7 +107,7 @@ struct Discovery: Sendable {
         let origin = ServiceURL(at: url, path: "")
         guard origin != ServiceURL(at: issuer.url, path: "") else { return }
         let known = service ?? KnownService.at(issuer)
-        guard known?.origins.contains(origin.description) != true else { return }
+        guard known?.hasEndpoints(on: origin) != true else { return }
         throw .misconfigured(
             "\(issuer.url.authority) names another server, \(url.authority), as its \(name.rawValue), which may belong to "
                 + "another service: if you trust \(issuer.identifier), name it yourself (on a command line, with --issuer "

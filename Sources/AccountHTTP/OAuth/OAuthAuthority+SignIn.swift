@@ -60,8 +60,8 @@ extension OAuthAuthority: BrowserAuthority {
     /// RFC 8252, section 7.3).
     ///
     /// The service must accept the redirect URI `http://127.0.0.1/callback` with any port, or the redirect URI in the
-    /// options. For Microsoft, the redirect URI is `http://localhost/callback`. The sign-in listens only on the
-    /// loopback interface, stops listening when it ends, and shows its result in the browser.
+    /// options. For Microsoft, the redirect URI is `http://localhost/callback`, and a ``KnownService`` may have another one.
+    /// The sign-in listens only on the loopback interface, stops listening when it ends, and shows its result in the browser.
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError`
     ///   if no port is available, or if the registration of the app cannot be stored.

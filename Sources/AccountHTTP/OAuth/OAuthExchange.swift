@@ -55,7 +55,7 @@ struct OAuthExchange: PreparedExchange {
     func exchange(
         if mayBeSent: @escaping @Sendable () -> Bool
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
-        let (parser, response) = try await response(if: mayBeSent)
+        let (parser, response, nonce) = try await response(if: mayBeSent)
         var credentials: Credentials
         do throws(AuthorityError) {
             credentials = try parser.credentials(in: response, for: client?.id, refreshing: owner?.credentials)
@@ -79,7 +79,7 @@ struct OAuthExchange: PreparedExchange {
         if credentials.scopes.isEmpty { credentials.scopes = scopes }
         credentials.resources = resources
         credentials.omitsResource = omitsResource
-        credentials.proofKey = key?.secret
+        (credentials.proofKey, credentials.proofNonce) = (key?.secret, nonce)
         credentials.tokenEndpoint = endpoint
         credentials.clientSecret = client?.secret.map { .secret($0) } ?? .none
         credentials.clientAuthentication = client?.authentication?.name
@@ -103,13 +103,18 @@ struct OAuthExchange: PreparedExchange {
 
     /// Sends the request. If the service refused only the nonce or the date of the proof, sends the request again with
     /// another proof: the service has not used the token in the first request (RFC 9449, section 8).
+    ///
+    /// - Returns: Also the nonce for the next proof, if the service uses nonces.
     private func response(
         if mayBeSent: @escaping @Sendable () -> Bool
-    ) async throws(AuthorityError) -> (ResponseParser, ServiceResponse) {
+    ) async throws(AuthorityError) -> (ResponseParser, ServiceResponse, nonce: String?) {
         let response = try await request.send(if: mayBeSent)
-        guard let withNewProof, request.request.isWorthRepeating(after: response) else { return (parser, response) }
+        guard let withNewProof, request.request.isWorthRepeating(after: response) else {
+            return (parser, response, response.nonce ?? request.request.proof?.nonce)
+        }
         let repeated = try await withNewProof()
-        return (repeated.parser, try await repeated.request.send(if: mayBeSent))
+        let second = try await repeated.request.send(if: mayBeSent)
+        return (repeated.parser, second, second.nonce ?? repeated.request.request.proof?.nonce)
     }
 
     private func isRegistered() async -> Bool {

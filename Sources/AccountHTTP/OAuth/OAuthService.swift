@@ -22,6 +22,8 @@ struct OAuthService: Sendable {
         _ issuer: Issuer, known: KnownService?, endpoints: OAuthEndpoints? = nil, api: APIOrigin? = nil,
         _ settings: OAuthSettings
     ) throws(AccountError) {
+        var settings = settings
+        settings.follow(known)
         try settings.check()
         let connection = try ServiceConnection(to: issuer, known, endpoints: endpoints, api: api, settings)
         self.init(connection, try ScopeChoice(at: connection, settings), settings.client)

@@ -20,6 +20,13 @@ struct OAuthSettings: Sendable {
     var clock: any WallClock
     var logger: Logger?
 
+    /// Adds what the entry of a service requires.
+    mutating func follow(_ known: KnownService?) {
+        // A client that registers itself chooses the redirect URI.
+        if client.identifier != nil { options.redirectURI = options.redirectURI ?? known?.redirectURI }
+        if known?.requiresProofs == true { options.bindsTokens = true }
+    }
+
     /// Throws an error if the client or an option is not valid at any service.
     func check() throws(AccountError) {
         try client.check()

@@ -11,13 +11,12 @@ struct ScopeChoice: Sendable {
     /// The scopes that the app or the user chose.
     private let chosen: Set<String>
 
-    /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes and the
-    /// service has no entry.
+    /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes.
     private let asksForOfflineAccess: Bool
 
     init(at connection: ServiceConnection, _ settings: OAuthSettings) throws(AccountError) {
         self.connection = connection
-        asksForOfflineAccess = settings.scopes == nil && connection.known == nil
+        asksForOfflineAccess = settings.scopes == nil
         chosen = Set((settings.scopes ?? []) + settings.additionalScopes)
         var scopes =
             settings.scopes ?? connection.api?.scopes ?? connection.known?.scopes ?? ["openid", "profile", "email"]

@@ -8,6 +8,9 @@ final class ServiceConnection: Sendable {
     /// The entry of the service, if AccountKit has one.
     let known: KnownService?
 
+    /// The entry of the service, also for an issuer at its host that has no entry of its own, such as a tenant.
+    let serviceAtHost: KnownService?
+
     /// Differences for an issuer that an API named; `nil` for one that the app or the user named.
     let api: APIOrigin?
 
@@ -31,6 +34,7 @@ final class ServiceConnection: Sendable {
         }
         self.issuer = issuer
         self.known = known
+        serviceAtHost = known ?? KnownService.at(issuer)
         self.api = api
         options = settings.options
         self.timeout = timeout
@@ -53,10 +57,7 @@ final class ServiceConnection: Sendable {
     /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash.
     var name: String { issuer.identifier }
 
-    var quirks: ServiceQuirks { known?.quirks ?? .standard }
-
-    /// The entry of the service, also for an issuer at its host that has no entry of its own, such as a tenant.
-    var serviceAtHost: KnownService? { known ?? KnownService.at(issuer) }
+    var quirks: ServiceQuirks { serviceAtHost?.quirks ?? .standard }
 
     /// Whether only an API names the issuer, and not the app, the user or the entry of a known service. If the URL of the API
     /// is the issuer, the app or the user named it with the URL.
@@ -88,7 +89,7 @@ final class ServiceConnection: Sendable {
     // MARK: Resources (RFC 8707)
 
     /// Whether the requests of a sign-in leave out the parameter `resource`.
-    var omitsResource: Bool { options.omitsResource || serviceAtHost?.quirks.refusesResource == true }
+    var omitsResource: Bool { options.omitsResource || quirks.refusesResource }
 
     /// The resources that the requests of a sign-in name.
     var sentResources: [String] { omitsResource ? [] : options.resources }

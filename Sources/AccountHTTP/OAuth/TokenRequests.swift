@@ -53,6 +53,9 @@ struct TokenRequests: Sendable {
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.tokenRequestTimeout = connection.tokenRequestTimeout
         request.key = key
+        if isRefresh, key != nil, connection.quirks.mayRefuseSpentToken {
+            try await obtainNonce(for: request, as: client)
+        }
         var exchange = OAuthExchange(
             request: try await connection.transport.prepare(
                 request, timeout: timeout, clock: connection.clock, logger: connection.logger),
@@ -65,6 +68,25 @@ struct TokenRequests: Sendable {
             try await prepare(form, as: client, isRefresh: isRefresh, to: endpoint, within: timeout, key)
         }
         return exchange
+    }
+
+    /// Obtains a nonce with a request that contains no token, because the service may spend a refresh token although it refuses
+    /// the nonce. Every response has a nonce (RFC 9449, section 8.2), so the error in this one does not matter.
+    private func obtainNonce(
+        for refresh: ServiceRequest, as client: RegisteredClient?
+    ) async throws(AuthorityError) {
+        guard !connection.transport.nonces.hasNonce(for: refresh) else { return }
+        var form = FormBody()
+        form.append("grant_type", GrantType.refreshToken)
+        if let client { form.append("client_id", client.id) }
+        var request = ServiceRequest(url: refresh.url, form: form)
+        (request.key, request.isForNonceOnly) = (refresh.key, true)
+        do throws(AuthorityError) {
+            // The transport remembers the nonce.
+            _ = try await connection.send(request)
+        } catch {
+            throw error.notSent(at: .preparation)
+        }
     }
 
     /// Prepares a request of the session of a client without a user, which renews the session too.

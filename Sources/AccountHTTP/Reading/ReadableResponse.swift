@@ -156,22 +156,29 @@ struct ReadableResponse {
     /// Reads an object. Returns the index after it or, if it is damaged, after its brace.
     private mutating func readObject(_ text: WipedBytes, at index: Int, _ depth: Int) -> Int {
         guard budget > 0 else { return text.endIndex }
-        var scanner = JSONMemberScanner(text)
-        let (found, end) = scanner.members(from: index)
-        budget -= scanner.index - index
-        members = [:]
-        // The exact names come first.
-        for isExact in [true, false] {
-            for member in found {
-                let name = standard(member.name)
-                if (name == member.name) == isExact { note(member, as: name, text, scanner) }
+        return text.withUnsafeBytes { bytes in
+            var reader = JSONReader(bytes, at: index)
+            let (found, isWhole) = reader.members()
+            budget -= reader.index - index
+            members = [:]
+            // The exact names come first.
+            for isExact in [true, false] {
+                for (name, value) in found {
+                    let standard = standard(name)
+                    if (standard == name) == isExact { note(value, as: standard, reader) }
+                }
             }
+            // An object around the tokens, as in `{"data": {…}}`. Beside an error, it could contain other tokens.
+            if rank < 2, !hasError, depth < depthLimit { readParts(found.map(\.value), reader, depth) }
+            return isWhole ? reader.index : index + 1
         }
-        // An object around the tokens, as in `{"data": {…}}`. Beside an error, it could contain other tokens.
-        guard rank < 2, !hasError, depth < depthLimit else { return end ?? index + 1 }
+    }
+
+    /// Reads the objects in members, and takes the members and secrets of the best.
+    private mutating func readParts(_ values: [Range<Int>], _ reader: JSONReader, _ depth: Int) {
         var best = self
-        for member in found where best.rank < 2 {
-            guard let inner = inner(of: member, text, scanner) else { continue }
+        for value in values where best.rank < 2 {
+            guard let inner = inner(of: value, reader) else { continue }
             var part = ReadableResponse(of: self, searchesStrings, depthLimit: depthLimit)
             part.read(inner, depth + 1)
             budget = part.budget
@@ -180,46 +187,39 @@ struct ReadableResponse {
         (members, secrets) = (
             best.members.merging(members) { part, _ in part }, best.secrets.merging(secrets) { part, _ in part }
         )
-        return end ?? index + 1
     }
 
-    private mutating func note(
-        _ member: JSONMemberScanner.Member, as name: String, _ text: WipedBytes, _ scanner: JSONMemberScanner
-    ) {
+    private mutating func note(_ value: Range<Int>, as name: String, _ reader: JSONReader) {
         if names.contains(name) {
-            // Some services issue numbers. The digits are the secret, whatever their value is.
-            let value = member.number.map { WipedBytes(text[$0]) } ?? member.string.flatMap { scanner.unescaped($0) }
-            if let value { note(value, as: name) }
+            if let secret = reader.secret(value) { note(secret, as: name) }
             return
         }
-        if name == "error", !Self.isNothing(text[member.value]) { hasError = true }
+        if name == "error", !Self.isNothing(reader.text[value]) { hasError = true }
         guard members[name] == nil, standardNames[Self.plain(name)] != nil else { return }
-        members[name] = Self.value(text[member.value])
+        members[name] = Self.value(value, reader)
     }
 
     /// Returns whether the value of `error` means that there is none.
-    private static func isNothing(_ value: WipedBytes.SubSequence) -> Bool {
-        let value = value.trimmed
+    private static func isNothing(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
         return ["null", "false", "0", "\"\"", "{}", "[]"].contains { value.elementsEqual($0.utf8) }
     }
 
-    /// Returns the text of an object in a member, which may also be in an array or, as text, in a string.
-    private func inner(
-        of member: JSONMemberScanner.Member, _ text: WipedBytes, _ scanner: JSONMemberScanner
-    ) -> WipedBytes? {
-        guard searchesStrings || member.string == nil else { return nil }
-        let value = member.string.map { scanner.unescaped($0) } ?? WipedBytes(text[member.value])
-        guard let value, let first = value.trimmed.first, "{[\"".utf8.contains(first) else { return nil }
-        return value
+    /// Returns the text of an object in a value, which may also be in an array or, as text, in a string.
+    private func inner(of value: Range<Int>, _ reader: JSONReader) -> WipedBytes? {
+        let string = reader.string(value)
+        guard searchesStrings || string == nil else { return nil }
+        let text = string.map { reader.unescaped($0) } ?? WipedBytes(reader.text[value])
+        guard let text, let first = text.trimmed.first, "{[\"".utf8.contains(first) else { return nil }
+        return text
     }
 
     /// Returns a value, or `nil` if it cannot be read. An object may contain tokens, which must not become strings.
-    private static func value(_ text: WipedBytes.SubSequence) -> JSONValue? {
+    private static func value(_ range: Range<Int>, _ reader: JSONReader) -> JSONValue? {
+        let text = UnsafeRawBufferPointer(rebasing: reader.text[range])
         guard !text.contains(UInt8(ascii: "{")) else { return nil }
-        var object = WipedBytes(Array("{\"value\":".utf8))
-        object.append(contentsOf: text)
-        object.append(UInt8(ascii: "}"))
-        guard let value = JSONValue.object(from: object)?["value"], value != .null else { return nil }
+        guard let (reader, range) = JSONReader.checked(text), let value = reader.decoded(range), value != .null else {
+            return nil
+        }
         return value
     }
 

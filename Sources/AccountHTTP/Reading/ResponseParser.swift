@@ -132,23 +132,22 @@ struct ResponseParser: Sendable {
     }
 
     func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
+        // Auth0, for example, asks for slower polls with status 429.
+        if response.status == 429, let error = oauthError(in: response), case .oauthError(.slowDown, _) = error {
+            throw error
+        }
         try Self.checkAvailability(of: response, from: endpoint.name)
         switch response.status {
         case _ where !response.isBodyWhole:
             throw .unclear("the response from \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
+        case _ where isDeadTokenResponse(response): throw .bearerChallenge(error: "invalid_token")
         case 200..<300: return
         // RFC 6749 names 400 and 401, but some large services send the same JSON with other statuses.
-        case _ where endpoint.respondsOAuthErrors && quirks.errorStatuses.contains(response.status):
-            if !response.isMarkup, !response.isCompressed,
-                let object = ResponseObject(response.body, secrets: endpoint.secrets),
-                let error = oauthError(in: object.members)
-            {
-                throw error
-            }
+        case _ where quirks.errorStatuses.contains(response.status):
+            if let error = oauthError(in: response) { throw error }
         default: break
         }
         switch response.status {
-        case _ where isDeadTokenResponse(response): throw .bearerChallenge(error: "invalid_token")
         case 400 where endpoint.respondsOAuthErrors && !response.isMarkup && !response.isCompressed: throw .badRequest
         case 401 where endpoint.isSentToken: throw challenge(in: response)
         case 403 where endpoint.isSentToken:
@@ -172,7 +171,7 @@ struct ResponseParser: Sendable {
             response.isBodyWhole, response.mediaType == "application/json", !response.isCompressed,
             let object = ResponseObject(response.body, secrets: []), !object.isAmbiguous
         else { return false }
-        return object.members[expected.member] == .string(expected.value)
+        return object.members[expected.member]?.string.map { expected.values.contains($0) } ?? false
     }
 
     private func checkForWebPage(in response: ServiceResponse) throws(AuthorityError) {
@@ -196,18 +195,20 @@ struct ResponseParser: Sendable {
     /// Returns the OAuth error in an object, or `nil` if there is none (RFC 6749, section 5.2).
     func oauthError(in object: JSONObject) -> AuthorityError? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
-        let own = (isRefresh ? quirks.refreshErrorCodes : quirks.signInErrorCodes)[code]
-        var meaning = own ?? OAuthErrorCode(rawValue: code)
-        if isRefresh, meaning == .invalidGrant, asksForUser(object) { meaning = "interaction_required" }
-        return .oauthError(meaning, description: text.shown(object["error_description"]?.string))
+        let applies = { (error: ErrorMeaning) in error.applies(to: object, isRefresh: isRefresh) }
+        let special =
+            quirks.errors.first(where: applies) ?? (isRefresh ? KnownService.keepingErrors.first(where: applies) : nil)
+        return .oauthError(
+            special?.meaning ?? OAuthErrorCode(rawValue: code),
+            description: text.shown(object["error_description"]?.string))
     }
 
-    /// Returns whether a service says beside `invalid_grant` that only the user must act, so that the refresh token is still
-    /// valid. Microsoft sends a `suberror` other than `bad_token` and `token_expired`, and Google the subtype `invalid_rapt`.
-    private func asksForUser(_ object: JSONObject) -> Bool {
-        if object["error_subtype"]?.string == "invalid_rapt" { return true }
-        guard let suberror = object["suberror"]?.string, !suberror.isEmpty else { return false }
-        return !["bad_token", "token_expired"].contains(suberror)
+    /// Returns the OAuth error in the body of a response with another status than 2xx, or `nil` if there is none.
+    private func oauthError(in response: ServiceResponse) -> AuthorityError? {
+        guard endpoint.respondsOAuthErrors, response.isBodyWhole, !response.isMarkup, !response.isCompressed,
+            let object = ResponseObject(response.body, secrets: endpoint.secrets)
+        else { return nil }
+        return oauthError(in: object.members)
     }
 
     private func challenge(in response: ServiceResponse) -> AuthorityError {

@@ -9,17 +9,31 @@ public struct KnownService: Sendable, Hashable {
     /// The name on the command line, such as `github`.
     public let name: String
 
+    /// Other names on the command line, also those of earlier versions, which sessions store.
+    public internal(set) var otherNames: [String] = []
+
     /// The name to show, such as `GitHub`.
     public let title: String
 
-    /// The issuer of the service, if the app does not pass another.
+    /// The issuer of the service, if the app does not pass another. Words in capitals stand for the parts that each customer
+    /// has, as in `https://TENANT.auth0.com`; see ``hasDefaultIssuer``.
     public let issuer: String
+
+    /// Further issuers of the service; see ``URLForm``.
+    var issuerForms: [String] = []
 
     /// The page on which developers register an app to obtain a client ID.
     public let registrationPage: String
 
-    /// The default scopes of a sign-in (RFC 6749, section 3.3).
-    public let scopes: [String]
+    /// The page that documents how programs sign in.
+    public let documentation: String
+
+    /// How AccountKit knows the differences. Most of them cannot be tried without an account at the service.
+    public internal(set) var basis = "from documentation, not tried"
+
+    /// The default scopes of a sign-in (RFC 6749, section 3.3). If the service lists `offline_access`, AccountKit requests it
+    /// too.
+    public internal(set) var scopes = ["openid", "profile", "email"]
 
     /// Whether the service has a discovery document. If so, ``endpoints`` supplies only values that the document omits.
     var hasDiscovery = true
@@ -29,8 +43,8 @@ public struct KnownService: Sendable, Hashable {
 
     var endpointsElsewhere: [EndpointName: String]?
 
-    /// Further origins with endpoints of the service, next to that of the ``issuer``. If an API names the service, its
-    /// metadata may name endpoints only there.
+    /// The forms of further origins with endpoints of the service, next to that of the ``issuer``. If an API names the
+    /// service, its metadata may name endpoints only there.
     var origins: [String] = []
 
     var tokenURLs: [String] = []
@@ -39,21 +53,38 @@ public struct KnownService: Sendable, Hashable {
     /// section 8.5).
     public internal(set) var wantsClientSecret = false
 
+    /// The redirect URI of a sign-in, if the service compares the port with the registered redirect URI.
+    var redirectURI: String?
+
     /// Whether revoking a token leaves other sign-ins of the same user and program intact.
     var supportsPerGrantRevocation = false
+
+    /// How long a refresh token stays valid after a refresh that replaced it; `nil` if the service does not say.
+    var rotationGrace: Duration?
+
+    /// Whether each session is bound to a key (RFC 9449), because the service issues no other tokens.
+    var requiresProofs = false
 
     var quirks = ServiceQuirks.standard
 
     /// Whether the service supports sign-in with a browser.
     public var supportsBrowser: Bool { hasDiscovery || endpoints[.authorization] != nil }
 
-    /// Returns the entry with a name, or `nil` if there is none.
-    public static func named(_ name: String) -> KnownService? { all.first { $0.name == name.lowercased() } }
+    /// Whether the ``issuer`` is an address. If not, each customer has an issuer, which the user must name.
+    public var hasDefaultIssuer: Bool { !URLForm.hasPlaceholder(issuer) }
 
-    /// Returns the entry for an issuer's host, or `nil` if AccountKit has no entry for the host.
+    /// Returns the entry with a name, or `nil` if there is none.
+    public static func named(_ name: String) -> KnownService? {
+        let name = name.lowercased()
+        return all.first { $0.name == name || $0.otherNames.contains(name) }
+    }
+
+    /// Returns the entry for an issuer, or `nil` if AccountKit has no entry for its host and the form of its path.
     ///
     /// - Throws: `invalidArgument` if the text is not an issuer.
     public static func at(_ issuer: String) throws(AccountError) -> KnownService? { at(try Issuer(issuer)) }
+
+    static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
     /// Returns the URLs at which other programs, such as git, use the tokens. For an instance at another address, the
     /// only URL is the issuer.
@@ -63,15 +94,16 @@ public struct KnownService: Sendable, Hashable {
         return isHome(of: issuer) ? tokenURLs : [issuer.url.description]
     }
 
-    static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
-
-    /// Returns whether the issuer is on the host of this entry. The issuers in the entries are normalized, so this
-    /// method compares them without parsing.
+    /// Whether the issuer has one of the forms of this entry.
     private func isHome(of issuer: Issuer) -> Bool {
-        let scheme = "https://".utf8
-        let authority = self.issuer.utf8.dropFirst(scheme.count).prefix { $0 != UInt8(ascii: "/") }
-        return issuer.url.scheme == "https" && authority.elementsEqual(issuer.url.authority.utf8)
+        URLForm.matches(issuer.url, self.issuer) || issuerForms.contains { URLForm.matches(issuer.url, $0) }
     }
+
+    /// Whether users operate the service on hosts of their own, so that only the path identifies it.
+    public var isSelfHosted: Bool { issuer.hasPrefix("https://HOST/") }
+
+    /// Returns whether the metadata of the service may name endpoints on the server of a URL.
+    func hasEndpoints(on origin: ServiceURL) -> Bool { origins.contains { URLForm.matches(origin, $0) } }
 
     func endpoints(at issuer: Issuer) -> OAuthEndpoints? {
         var urls: [EndpointName: ServiceURL] = [:]
@@ -80,10 +112,41 @@ public struct KnownService: Sendable, Hashable {
     }
 
     func url(_ name: EndpointName, at issuer: Issuer) -> ServiceURL? {
-        let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
-        guard let text = known[name] else { return nil }
+        let isHome = isHome(of: issuer)
+        guard let text = (isHome ? endpoints : endpointsElsewhere ?? endpoints)[name] else { return nil }
         // A test checks that the URLs in the entries are valid.
-        return text.hasPrefix("/")
-            ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)
+        guard text.hasPrefix("/") else { return try? ServiceURL(text) }
+        let base = isHome && hasDefaultIssuer ? (try? Issuer(self.issuer).url) ?? issuer.url : issuer.url
+        return ServiceURL(at: base, path: base.path + text)
+    }
+}
+
+/// The form of a URL in an entry. A word in capitals, such as `TENANT`, stands for one label of a host or one segment of a
+/// path, and `HOST` for any host and port. A form without a path matches every path.
+enum URLForm {
+    static func hasPlaceholder(_ form: String) -> Bool {
+        form.dropFirst(scheme.count).split { $0 == "." || $0 == "/" }.contains { isPlaceholder($0) }
+    }
+
+    static func matches(_ url: ServiceURL, _ form: String) -> Bool {
+        guard url.scheme == "https" else { return false }
+        let rest = form.dropFirst(scheme.count)
+        let authority = rest.prefix { $0 != "/" }
+        guard authority == "HOST" || matches(Substring(url.authority), authority, separator: ".") else { return false }
+        let path = rest.dropFirst(authority.count)
+        return path.isEmpty || matches(Substring(url.path), path, separator: "/")
+    }
+
+    private static let scheme = "https://"
+
+    private static func matches(_ text: Substring, _ form: Substring, separator: Character) -> Bool {
+        let parts = text.split(separator: separator, omittingEmptySubsequences: false)
+        let forms = form.split(separator: separator, omittingEmptySubsequences: false)
+        return parts.count == forms.count
+            && zip(parts, forms).allSatisfy { $0 == $1 || isPlaceholder($1) && !$0.isEmpty }
+    }
+
+    private static func isPlaceholder(_ part: Substring) -> Bool {
+        !part.isEmpty && part.utf8.allSatisfy { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 }
     }
 }

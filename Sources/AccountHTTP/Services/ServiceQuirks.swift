@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// The deviations of a service from OAuth 2.0 and OpenID Connect.
 struct ServiceQuirks: Sendable, Hashable {
@@ -15,11 +16,8 @@ struct ServiceQuirks: Sendable, Hashable {
 
     var scopeSeparator: Character = " "
 
-    var signInErrorCodes: [String: OAuthErrorCode] = [:]
-
-    /// The service's own error codes in responses to a refresh, and the standard codes that they mean. The list is
-    /// separate from ``signInErrorCodes``, because an error at a refresh can end a session.
-    var refreshErrorCodes: [String: OAuthErrorCode] = [:]
+    /// The meanings of the service's errors, as far as the standards do not define them.
+    var errors: [ErrorMeaning] = []
 
     var errorStatuses: Set<Int> = [400, 401, 403]
 
@@ -35,11 +33,75 @@ struct ServiceQuirks: Sendable, Hashable {
     struct DeadTokenResponse: Sendable, Hashable {
         var status: Int
         var member: String
-        var value: String
+        var values: Set<String>
+        var source: String
     }
 
     /// Whether the service refuses the parameter `resource` (RFC 8707). Only the scopes then name the API.
     var refusesResource = false
 
+    /// Whether the service checks PKCE with S256, although its metadata do not list it (RFC 8414, section 2).
+    var supportsPKCE = false
+
+    /// Whether a refusal of a proof may spend the token of the request, so that a refresh needs a nonce from the start.
+    var mayRefuseSpentToken = false
+
     var authorizationParameters: [String: String] = [:]
+}
+
+/// What an error of a service means, if the standards do not define it, or if the service says more in another member.
+struct ErrorMeaning: Sendable, Hashable {
+    enum Request: Sendable {
+        case signIn
+        /// Separate from ``signIn``, because an error at a refresh can end a session.
+        case refresh
+        case any
+    }
+
+    /// The error means that the user must act at the service. The refresh token may still be valid, so the session stays.
+    static let needsUser: OAuthErrorCode = "interaction_required"
+
+    let code: String
+    let meaning: OAuthErrorCode
+    var request = Request.any
+
+    /// A member that the response must contain beside the error.
+    var member: String?
+
+    /// The values of the member with this meaning; empty for all values that are not among the ``exceptions``.
+    var values: Set<String> = []
+    var exceptions: Set<String> = []
+
+    /// The documentation, or the public report, of this behavior.
+    let source: String
+
+    init(
+        _ code: String, _ meaning: OAuthErrorCode, at request: Request = .any, if member: String? = nil,
+        is values: Set<String> = [], isNot exceptions: Set<String> = [], source: String
+    ) {
+        self.code = code
+        self.meaning = meaning
+        self.request = request
+        self.member = member
+        self.values = values
+        self.exceptions = exceptions
+        self.source = source
+    }
+
+    func applies(to object: JSONObject, isRefresh: Bool) -> Bool {
+        guard request == .any || (request == .refresh) == isRefresh, object["error"]?.string == code else {
+            return false
+        }
+        guard let member else { return true }
+        guard let value = object[member]?.string, !value.isEmpty else { return false }
+        return (values.isEmpty || values.contains(value)) && !exceptions.contains(value)
+    }
+}
+
+extension KnownService {
+    /// The errors at a refresh that keep the session. They count at every service: an issuer at a domain of its own, or behind
+    /// a proxy, has no entry, and keeping a session is never wrong.
+    static let keepingErrors = all.flatMap(\.quirks.errors).filter {
+        $0.meaning == ErrorMeaning.needsUser && $0.request != .signIn
+    }
 }

@@ -16,6 +16,9 @@ struct ProofKey: Sendable, Equatable {
     /// The 32 bytes of the private key (SEC 1, section 2.3.7).
     let secret: Secret
 
+    /// The stored nonce of the authorization server, for a process that has none.
+    var nonce: String?
+
     /// Uses the key of a session.
     ///
     /// - Throws: `misconfigured` if this program cannot sign with the key. The caller must then send no request: without a
@@ -69,7 +72,9 @@ extension Credentials {
                 if requiresProof { throw .misconfigured("the tokens are bound to a key that is not stored with them") }
                 return nil
             }
-            return try ProofKey(proofKey)
+            var key = try ProofKey(proofKey)
+            key.nonce = proofNonce
+            return key
         }
     }
 }

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 /// The nonces that servers require in proofs, and the differences of their clocks (RFC 9449, sections 8 and 9). They stay
-/// in memory.
+/// in memory, except the last nonce of an authorization server, which is stored with the key.
 final class ProofNonces: Sendable {
     /// A server has separate nonces as an authorization server and as an API.
     private struct Server: Hashable {
@@ -26,7 +26,7 @@ final class ProofNonces: Sendable {
     func prove(_ request: inout ServiceRequest, at date: Date) throws(AuthorityError) {
         guard let key = request.key else { return }
         let server = Self.server(of: request)
-        let state = states.withLock { $0[server] } ?? SentProof()
+        let state = state(of: server, for: key)
         var proof = DPoPProof(
             method: request.method.rawValue, url: request.url, nonce: state.nonce,
             date: date.addingTimeInterval(state.clockOffset.seconds))
@@ -35,12 +35,24 @@ final class ProofNonces: Sendable {
         request.proof = state
     }
 
+    /// Whether this process has a nonce for the server of a request.
+    func hasNonce(for request: ServiceRequest) -> Bool {
+        let server = Self.server(of: request)
+        return states.withLock { $0[server]?.nonce } != nil
+    }
+
+    /// Returns what this process knows of a server, or else the nonce that is stored with the key.
+    private func state(of server: Server, for key: ProofKey) -> SentProof {
+        states.withLock { $0[server] } ?? SentProof(nonce: server.isAPI ? nil : key.nonce)
+    }
+
     /// Remembers the nonce and the clock in a response.
     func note(_ response: ServiceResponse, to request: ServiceRequest) {
-        guard request.key != nil else { return }
+        guard let key = request.key else { return }
         let server = Self.server(of: request)
+        let stored = state(of: server, for: key)
         states.withLock { states in
-            var state = states[server] ?? SentProof()
+            var state = states[server] ?? stored
             state.nonce = response.nonce ?? state.nonce
             state.clockOffset = response.clockOffset ?? state.clockOffset
             states[server] = state
@@ -81,7 +93,7 @@ extension ServiceRequest {
     /// Returns whether the server refused only the nonce or the date of the proof, and sent what another proof needs. The
     /// server has then carried out nothing.
     func isWorthRepeating(after response: ServiceResponse) -> Bool {
-        guard let proof, let error = response.proofError else { return false }
+        guard !isForNonceOnly, let proof, let error = response.proofError else { return false }
         if error == "use_dpop_nonce" { return response.nonce.map { $0 != proof.nonce } ?? false }
         // The date of a proof must be within seconds or minutes of the server's clock (RFC 9449, section 11.1).
         guard let offset = response.clockOffset else { return false }
@@ -91,7 +103,7 @@ extension ServiceRequest {
 
 extension ServiceResponse {
     /// The nonce for the next proof (RFC 9449, section 8.1); `nil` if there is none, or none that a proof can contain.
-    fileprivate var nonce: String? {
+    var nonce: String? {
         head.headerFields[values: .dpopNonce].first { DPoPProof.isNonce($0) }
     }
 

@@ -35,6 +35,9 @@ struct ServiceRequest: Sendable {
     /// The parts of the proof in the header fields that the server may refuse; `nil` if there is no proof yet.
     var proof: SentProof?
 
+    /// Whether only the nonce in the response matters, so that no refusal leads to a second attempt.
+    var isForNonceOnly = false
+
     enum Authorization: Sendable {
         case bearer(Secret)
         /// A token that is bound to a key (RFC 9449, section 7.1).

@@ -50,19 +50,19 @@ struct ServiceResponse: Sendable {
     /// Returns the response with its body decompressed, if a server or gateway compressed the body although the request did
     /// not allow that (RFC 9110, section 8.4). A gateway may compress the body again. A body that is only labelled as
     /// compressed, or that cannot be decompressed, stays unchanged.
-    func decompressed() -> ServiceResponse {
+    func decompressed(limit: Int = bodyLimit) -> ServiceResponse {
         let codings = head.headerFields[values: .contentEncoding].flatMap { $0.lowercased().split(separator: ",") }
         var isLabelledDeflate = codings.contains { String($0).trimmed == "deflate" }
         var result = self
         do throws(Inflater.Failure) {
             for _ in 0..<3 {
                 if Inflater.isGzip(result.body) {
-                    result.body = try Inflater.gunzipped(result.body, limit: Self.bodyLimit)
+                    result.body = try Inflater.gunzipped(result.body, limit: limit)
                 } else if Inflater.isZlib(result.body) && result.body.first == 0x78
                     || isLabelledDeflate && result.body.first != UInt8(ascii: "{")
                 {
                     isLabelledDeflate = false
-                    result.body = try Inflater.inflated(result.body, limit: Self.bodyLimit)
+                    result.body = try Inflater.inflated(result.body, limit: limit)
                 } else {
                     return result
                 }
@@ -75,6 +75,14 @@ struct ServiceResponse: Sendable {
             result.head.headerFields[.contentEncoding] = nil
         }
         return result
+    }
+
+    /// Returns the response to a request for data. A gateway may have compressed a text, although the request did not allow
+    /// that. Other files may be compressed files themselves.
+    func asRequested(by request: ServiceRequest) -> ServiceResponse {
+        let isText = mediaType.map { $0.hasPrefix("text/") || $0.hasSuffix("json") } ?? true
+        guard isCompressed, isText, request.headerFields[.acceptEncoding] == nil else { return self }
+        return decompressed(limit: request.bodyLimit)
     }
 
     /// Whether the response is a web page. The body decides: some services label JSON as HTML.

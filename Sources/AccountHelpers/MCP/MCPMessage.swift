@@ -66,7 +66,7 @@ struct MCPMessage: Sendable {
         private var elements: JSONText.Elements?
 
         init(_ bytes: [UInt8]) {
-            guard let text = JSONText(bytes.withoutByteOrderMark) else { return }
+            guard let text = JSONText(bytes) else { return }
             if text.isArray { elements = JSONText.Elements(of: text) } else { message = try? MCPMessage(text) }
         }
 

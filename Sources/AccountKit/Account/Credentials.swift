@@ -51,6 +51,10 @@ public struct Credentials: Sendable, Equatable {
     /// The scopes of the sign-in; empty unless the service has returned fewer ``scopes`` since then.
     package var signInScopes: [String] = []
 
+    /// The last nonce that the service sent for proofs at its token endpoint (RFC 9449, section 8), for the first request of
+    /// another process; `nil` if there is none.
+    package var proofNonce: String?
+
     /// The APIs that the sign-in requested tokens for (RFC 8707), as sent; empty if it named none.
     package var resources: [String] = []
 

@@ -25,6 +25,7 @@ extension Account: SealedPayload {
             record["userInfo"] = endpoint.userInfo.map { .string($0) }
             fields["tokenEndpoint"] = .dictionary(record)
         }
+        fields["proofNonce"] = credentials.proofNonce.map { .string($0) }
         if credentials.omitsResource { fields["omitsResource"] = .boolean(true) }
         if credentials.isForAPIOnly { fields["isForAPIOnly"] = .boolean(true) }
         if let machine = credentials.machine {
@@ -127,6 +128,7 @@ extension Account: SealedPayload {
         credentials.signInScopes = try record.texts("signInScopes") ?? []
         credentials.resources = try record.texts("resources") ?? []
         credentials.tokenEndpoint = Self.tokenEndpoint(record)
+        credentials.proofNonce = try record.text("proofNonce")
         credentials.omitsResource = try record.flag("omitsResource")
         credentials.isForAPIOnly = try record.flag("isForAPIOnly")
         credentials.isOfOtherUser = try record.flag("isWithheld")

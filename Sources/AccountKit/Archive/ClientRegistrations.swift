@@ -16,7 +16,7 @@ import Foundation
 /// `Clients/Registrations.key`: they identify the app and not the user, and sessions with different keys share them.
 package struct ClientRegistrations: Sendable {
     private let storage: any ArchiveStorage
-    private let archive: AccountArchive
+    private let vault: Vault
     private let clock: any WallClock
     private let logger: Logger?
 
@@ -39,10 +39,10 @@ package struct ClientRegistrations: Sendable {
         self.storage = storage
         self.clock = clock
         self.logger = logger
-        archive = AccountArchive(
-            ArchiveReader(
-                storage: storage, appIdentifier: appIdentifier, session: .default, keySources: [keySource],
-                context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), logger: logger))
+        vault = Vault(
+            storage: storage, appIdentifier: appIdentifier, session: .default, keySources: [keySource],
+            context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), clock: clock, logger: logger
+        )
     }
 
     /// The name of an issuer's file. The context of the file contains the complete issuer.
@@ -58,7 +58,7 @@ package struct ClientRegistrations: Sendable {
     private func records(of issuer: String) -> SealedRecords<ClientRegistration> {
         SealedRecords(
             at: [Self.entry(of: issuer)], purpose: "client/" + issuer, name: "the registration at \(issuer)",
-            archive: archive)
+            vault: vault)
     }
 
     /// Returns the registration at a service; `nil` if there is none, or if it cannot be opened.
@@ -91,7 +91,7 @@ package struct ClientRegistrations: Sendable {
                 try await transaction.reserve(entry, byteCount: 16 * 1024)
                 let found = try await self.stored(at: issuer) { try await transaction.read($0) }
                 // Without a key, a new registration could not be stored.
-                if found.registration == nil { _ = try await archive.keysBeside(at: clock.now) }
+                if found.registration == nil { _ = try await vault.keysBeside(at: clock.now) }
                 return found
             }
             let chosen = try await choose(stored)

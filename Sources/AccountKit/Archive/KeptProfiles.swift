@@ -11,12 +11,14 @@ import Foundation
 struct KeptProfiles: Sendable {
     static let maximumCount = 8
 
+    private static let entries = SealedRecords<KeptProfile>.entries("Account-Profile", count: maximumCount)
+
     let records: SealedRecords<KeptProfile>
 
-    init(archive: AccountArchive) {
+    init(vault: Vault) {
         records = SealedRecords(
-            at: SealedRecords<KeptProfile>.entries("Account-Profile", count: Self.maximumCount), purpose: "profile",
-            name: "the profile of another user", archive: archive)
+            at: Self.entries, purpose: "profile",
+            name: "the profile of another user", vault: vault)
     }
 
     private typealias Found = SealedRecords<KeptProfile>.Record

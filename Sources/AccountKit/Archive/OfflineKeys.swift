@@ -36,9 +36,9 @@ struct OfflineKeys: Sendable {
 
     let records: SealedRecords<StoredOfflineKey>
 
-    init(archive: AccountArchive) {
+    init(vault: Vault) {
         records = SealedRecords(
-            at: Self.entries, purpose: "offline", name: "the key of the offline data", archive: archive)
+            at: Self.entries, purpose: "offline", name: "the key of the offline data", vault: vault)
     }
 
     private typealias Found = SealedRecords<StoredOfflineKey>.Record
@@ -48,7 +48,7 @@ struct OfflineKeys: Sendable {
     /// - Returns: The key; `nil` if the user has no key yet, or if the key must first be stored with
     ///   ``makeKey(of:knowing:at:in:)``.
     func key(of user: Account, isInteractive: Bool = false) async throws -> OfflineKey? {
-        let found = try await found(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
+        let found = try await found(isInteractive: isInteractive) { try await records.vault.storage.read($0) }
         return found.first { $0.payload.owner == user.owner && !$0.payload.isSigningOut }.map { OfflineKey($0) }
     }
 
@@ -83,12 +83,12 @@ struct OfflineKeys: Sendable {
     }
 
     func isAnyThere() async throws -> Bool {
-        for entry in records.entries where try await records.archive.storage.read(entry) != nil { return true }
+        for entry in records.entries where try await records.vault.storage.read(entry) != nil { return true }
         return false
     }
 
     func isCurrent(_ key: OfflineKey) async throws -> Bool {
-        guard let stored = try await records.archive.storage.read(key.record.entry) else { return false }
+        guard let stored = try await records.vault.storage.read(key.record.entry) else { return false }
         if stored.revision == key.record.revision { return true }
         // The archive has new keys, or the entry now contains the key of another user.
         return try await records.open(stored.bytes).payload.isSame(as: key.record.payload)

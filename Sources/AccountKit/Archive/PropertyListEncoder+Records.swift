@@ -1,12 +1,12 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 extension PropertyListEncoder {
     /// An encoder for small records that are legible in an editor.
-    static var xml: PropertyListEncoder {
+    package static var xml: PropertyListEncoder {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .xml
         return encoder

@@ -106,7 +106,7 @@ struct RecordPropertyListWriter {
     }
 
     private mutating func write(_ text: String) {
-        var text = PropertyListText.escape(text)
+        var text = RecordPropertyList.escape(text)
         if text.isASCII {
             writeMarker(0x50, count: text.utf8.count)
             text.withUTF8 { bytes += $0 }

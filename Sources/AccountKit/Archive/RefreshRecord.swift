@@ -114,9 +114,9 @@ package struct RefreshRecord: Codable, Equatable, Sendable {
     }
 }
 
-extension AccountArchive {
+extension Vault {
     /// Returns the reason of the last failure during the pause after it.
-    func pause(after record: RefreshRecord?, at date: Date) -> UnverifiedReason? {
-        record?.pause(at: date, isShared: isShared)
+    func pause(after record: RefreshRecord?) -> UnverifiedReason? {
+        record?.pause(at: clock.now, isShared: isShared)
     }
 }

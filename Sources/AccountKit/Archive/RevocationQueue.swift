@@ -19,10 +19,10 @@ struct RevocationQueue: Sendable {
 
     let records: SealedRecords<QueuedRevocation>
 
-    init(archive: AccountArchive) {
+    init(vault: Vault) {
         records = SealedRecords(
             at: Self.entries, purpose: "revocations", name: "the queue of pending revocations",
-            archive: archive, sharedPlace: archive.storage.sharedPlace)
+            vault: vault, sharedPlace: vault.storage.sharedPlace)
     }
 
     @discardableResult
@@ -52,7 +52,7 @@ struct RevocationQueue: Sendable {
             }
             // Replace an entry that does not open first. On shared storage, replace such an entry last, since another
             // machine may be able to open it.
-            let unreadable = records.archive.isShared ? date : .distantPast
+            let unreadable = records.vault.isShared ? date : .distantPast
             let age = queued?.date ?? unreadable
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
@@ -94,7 +94,7 @@ struct RevocationQueue: Sendable {
     /// revocation that the service has refused probably never succeeds, so it needs no client.
     func needsClient(of account: Account) async throws -> Bool {
         for entry in records.entries {
-            guard let stored = try await records.archive.storage.read(entry) else { continue }
+            guard let stored = try await records.vault.storage.read(entry) else { continue }
             // An entry that does not open may need the client. If the client stays registered, no session is lost.
             guard let queued = try? await records.open(stored.bytes).payload else { return true }
             if queued.refusalCount == 0, queued.account.usesSameClient(as: account) { return true }
@@ -105,6 +105,6 @@ struct RevocationQueue: Sendable {
     /// Returns the entries that open. The other entries stay in the queue. This function acquires no lock, so the
     /// result may include an entry of a sign-out in progress.
     func pending(isInteractive: Bool = false) async -> [Pending] {
-        await records.readable(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
+        await records.readable(isInteractive: isInteractive) { try await records.vault.storage.read($0) }
     }
 }

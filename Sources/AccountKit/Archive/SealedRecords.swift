@@ -20,7 +20,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
     }
 
     let entries: [ArchiveEntry]
-    let archive: AccountArchive
+    let vault: Vault
     let codec: ArchiveCodec
 
     private let name: String
@@ -28,16 +28,16 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
     /// Creates the records for some entries. `purpose` distinguishes the context from other contexts. `sharedPlace`
     /// binds the records to a shared storage.
     init(
-        at entries: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, sharedPlace: String? = nil
+        at entries: [ArchiveEntry], purpose: String, name: String, vault: Vault, sharedPlace: String? = nil
     ) {
         self.entries = entries
-        self.archive = archive
+        self.vault = vault
         self.name = name
         // The name of a session cannot contain a slash.
         codec = ArchiveCodec(
             context: SealingContext(
-                appIdentifier: archive.reader.appIdentifier,
-                sessionName: archive.reader.session.rawValue + "/" + purpose, place: sharedPlace))
+                appIdentifier: vault.appIdentifier,
+                sessionName: vault.session.rawValue + "/" + purpose, place: sharedPlace))
     }
 
     static func entries(_ prefix: String, count: Int) -> [ArchiveEntry] {
@@ -50,7 +50,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         _ bytes: [UInt8], before: ArchiveKeys? = nil, isInteractive: Bool = false
     ) async throws -> (payload: Payload, keys: ArchiveKeys) {
         let envelope = try codec.envelope(in: bytes)
-        let keys = try await archive.keysBeside(of: envelope, before: before, isInteractive: isInteractive)
+        let keys = try await vault.keysBeside(of: envelope, before: before, isInteractive: isInteractive)
         return (try codec.open(envelope, with: keys), keys)
     }
 
@@ -79,7 +79,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         _ payload: Payload, to entry: ArchiveEntry, ifRevision revision: ArchiveRevision?,
         with keys: ArchiveKeys? = nil, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> Record {
-        let keys = if let keys { keys } else { try await archive.keysBeside(at: date) }
+        let keys = if let keys { keys } else { try await vault.keysBeside(at: date) }
         let (bytes, sealed) = try codec.seal(payload, with: keys)
         let receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         return Record(entry: entry, revision: receipt.revision, payload: sealed, keys: keys)

@@ -12,7 +12,7 @@ extension AccountStore {
     /// Returns the entries beside the account that cannot be opened, except entries whose key is not available now.
     package func unreadableEntries() async -> [UnreadableEntry] {
         guard givenToken == nil else { return [] }
-        let archive = driver.archive
+        let vault = vault
         var entries: [UnreadableEntry] = []
         var isReachable = true
         func check(
@@ -21,7 +21,7 @@ extension AccountStore {
             guard isReachable else { return }
             var stored: [UInt8]?
             do {
-                stored = try await archive.storage.read(entry)?.bytes
+                stored = try await vault.storage.read(entry)?.bytes
                 if let stored { try await open(stored) }
             } catch {
                 let error = AccountError(wrapping: error)
@@ -37,7 +37,7 @@ extension AccountStore {
         await check(.refreshRecord) { _ in
             true
         } _: { _ in
-            _ = try await archive.journal.record()
+            _ = try await vault.journal.record()
         }
         func checkAll<Payload>(_ records: SealedRecords<Payload>) async {
             for entry in records.entries {
@@ -48,18 +48,18 @@ extension AccountStore {
                 }
             }
         }
-        await checkAll(driver.revocations.records)
-        await checkAll(driver.offlineKeys.records)
-        await checkAll(driver.keptProfiles.records)
+        await checkAll(vault.revocations.records)
+        await checkAll(vault.offlineKeys.records)
+        await checkAll(vault.keptProfiles.records)
         return entries
     }
 
     package func quarantine(_ unreadable: UnreadableEntry) async throws(AccountError) {
-        try await driver.withTransaction { transaction in
+        try await vault.change { draft in
             guard await unreadableEntries().contains(where: { $0.entry == unreadable.entry && $0.isDamaged }) else {
                 return
             }
-            try await transaction.quarantineLeftover(unreadable.entry, because: unreadable.error, driver.logger)
+            try await draft.transaction.quarantineLeftover(unreadable.entry, because: unreadable.error, vault.logger)
         }
     }
 }

@@ -125,7 +125,7 @@ final class UnsavedTokens: Sendable {
 
     func keepOrphan(_ orphan: Account) { state.withLock { $0.orphans.append(orphan) } }
 
-    func mayHaveOrphans(beside content: ArchiveReader.Content) -> Bool {
+    func mayHaveOrphans(beside content: Vault.Content) -> Bool {
         if case .unreadable = content { return false }
         return state.withLock { state in
             if !state.orphans.isEmpty { return true }

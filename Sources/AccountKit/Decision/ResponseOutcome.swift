@@ -63,8 +63,9 @@ package enum ResponseOutcome: Equatable, Sendable {
                 self = .pause(words, Self.usualPause)
                 return
             }
-        // The service has not begun to process the request. A gateway may have forwarded it.
-        case 408, 425:
+        // The service has not begun to process the request, or the item is locked (RFC 4918, section 11.3). A gateway may
+        // have forwarded the request.
+        case 408, 421, 423, 425:
             self = answer == .foreign ? .unknown(words, wait: retryAfter) : .later(words, wait: retryAfter)
             return
         // The network has not forwarded the request (RFC 6585, section 6).

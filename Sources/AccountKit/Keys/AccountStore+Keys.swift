@@ -8,21 +8,19 @@ import Foundation
 #endif
 
 extension AccountStore {
-    private var archive: AccountArchive { driver.archive }
-
     /// Returns the key slots of the archive; empty if no user is signed in. This function never prompts the user.
     package func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
         try await accountErrors {
-            guard let envelope = try await archive.envelope() else { return [] }
-            let openers = try await archive.openers(of: envelope, isInteractive: false)
+            guard let envelope = try await vault.envelope() else { return [] }
+            let openers = try await vault.openers(of: envelope, isInteractive: false)
             return envelope.slots.map { ArchiveKeySlot($0, isAvailable: openers[$0.keyID] != nil) }
         }
     }
 
-    /// Adds a key to the archive. If the source has no key yet, the source creates one. If the key already opens the
+    /// Adds a key to the vault. If the source has no key yet, the source creates one. If the key already opens the
     /// archive, nothing changes.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no archive.
+    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no vault.
     @discardableResult
     package func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
         try await accountErrors {
@@ -30,9 +28,9 @@ extension AccountStore {
             // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
             _ = try await loadedAccount()
             let added = if let key = try await source.key() { key } else { try await source.makeKey() }
-            try await archive.ring.settle(source)
-            return try await withOpenedArchive { opened, transaction in
-                let present = try await archive.slots(of: opened.keys, openedBy: added, kind: source.kind)
+            try await vault.ring.settle(source)
+            return try await withOpenedArchive { opened, draft in
+                let present = try await vault.slots(of: opened.keys, openedBy: added, kind: source.kind)
                 if let slot = opened.keys.slots.first(where: { present.contains($0.keyID) }) {
                     return ArchiveKeySlot(slot, isAvailable: true)
                 }
@@ -41,10 +39,10 @@ extension AccountStore {
                         .invalidArgument,
                         "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys", hint: "remove a key first")
                 }
-                let keys = try await archive.ring.adding(added, of: source, to: opened.keys, at: clock.now)
+                let keys = try await vault.ring.adding(added, of: source, to: opened.keys, at: clock.now)
                 let slot = keys.slots.last!
-                let opener = try await archive.ring.opener(of: added, for: slot)
-                _ = try await archive.reseal(opened, with: keys, opening: [opener], in: transaction)
+                let opener = try await vault.ring.opener(of: added, for: slot)
+                _ = try await draft.reseal(opened, with: keys, opening: [opener])
                 return ArchiveKeySlot(slot, isAvailable: !source.isInteractive)
             }
         }
@@ -61,16 +59,16 @@ extension AccountStore {
     package func removeKey(_ id: ArchiveKeySlot.ID) async throws(AccountError) {
         try await accountErrors {
             let openers = try await openersBeforeLock { $0.keyID.hexadecimal != id }
-            try await withOpenedArchive { opened, transaction in
+            try await withOpenedArchive { opened, draft in
                 guard let slot = opened.keys.slots.first(where: { $0.keyID.hexadecimal == id }) else {
                     throw AccountError(.invalidArgument, "there is no key slot \(id)")
                 }
-                let keys = try archive.renewedKeys(of: opened, keeping: { $0 != slot }, openers)
+                let keys = try vault.renewedKeys(of: opened, keeping: { $0 != slot }, openers)
                 var unneeded: [KeyFile] = []
                 for source in keyFiles {
                     if try await slots(of: opened, openedBy: source) == [slot.keyID] { unneeded.append(source) }
                 }
-                _ = try await resealEverything(opened, with: keys, openers, in: transaction)
+                _ = try await draft.resealEverything(opened, with: keys, openers)
                 // The cached key no longer opens anything, and expires even if it cannot be removed.
                 if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
                 for source in unneeded { try await source.remove() }
@@ -89,7 +87,7 @@ extension AccountStore {
     /// - Throws: The errors of ``removeKey(_:)``.
     package func rotateKey(of kind: KeyKind) async throws(AccountError) {
         try await accountErrors {
-            guard let source = archive.ring.sources.first(where: { $0.kind == kind }) else {
+            guard let source = vault.ring.sources.first(where: { $0.kind == kind }) else {
                 throw AccountError(.invalidArgument, "this session has no key of that kind (\(kind.text))")
             }
             let stored = source as? KeyFile
@@ -101,61 +99,49 @@ extension AccountStore {
             }
             let openers = try await openersBeforeLock()
             let new = if stored == nil { try await source.makeKey() } else { ArchiveKey.random() }
-            try await withOpenedArchive { opened, transaction in
+            try await withOpenedArchive { opened, draft in
                 let old = opened.keys.slots.filter { $0.kind == kind.slot && openers[$0.keyID] != nil }
                 guard !old.isEmpty else {
                     throw AccountError(
                         .noKey, "\(kind.text) that opens this archive is not available here, so it cannot be replaced")
                 }
                 // Detect a missing key before anything changes.
-                _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0) }, openers)
-                let both = try await archive.ring.adding(new, of: source, to: opened.keys, at: clock.now)
+                _ = try vault.fittings(of: opened.keys.slots.filter { !old.contains($0) }, openers)
+                let both = try await vault.ring.adding(new, of: source, to: opened.keys, at: clock.now)
                 let added = both.slots.last!
                 var openers = openers
-                openers[added.keyID] = try await archive.ring.opener(of: new, for: added)
-                let opened = try await resealEverything(opened, with: both, openers, in: transaction)
+                openers[added.keyID] = try await vault.ring.opener(of: new, for: added)
+                let opened = try await draft.resealEverything(opened, with: both, openers)
                 try await stored?.replace(with: new)
-                let only = try archive.renewedKeys(of: opened, keeping: { !old.contains($0) }, openers)
-                _ = try await resealEverything(opened, with: only, openers, in: transaction)
+                let only = try vault.renewedKeys(of: opened, keeping: { !old.contains($0) }, openers)
+                _ = try await draft.resealEverything(opened, with: only, openers)
                 if kind == .passphrase { for slot in old { try? UnlockedKeys.forget(slot.keyID) } }
             }
         }
     }
 
-    private var keyFiles: [KeyFile] { archive.ring.sources.compactMap { $0 as? KeyFile } }
+    private var keyFiles: [KeyFile] { vault.ring.sources.compactMap { $0 as? KeyFile } }
 
     /// Returns the slots that the current key of a source opens.
     private func slots(
         of opened: OpenedArchive, openedBy source: any KeySource
     ) async throws -> Set<[UInt8]> {
         guard let key = try await source.key() else { return [] }
-        return try await archive.slots(of: opened.keys, openedBy: key, kind: source.kind)
-    }
-
-    private func resealEverything(
-        _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
-        in transaction: any ArchiveTransaction
-    ) async throws -> OpenedArchive {
-        let resealed = try await archive.reseal(
-            opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] }, in: transaction)
-        try await driver.revocations.records.reseal(with: keys, before: opened.keys, in: transaction)
-        try await driver.offlineKeys.records.reseal(with: keys, before: opened.keys, in: transaction)
-        try await driver.keptProfiles.records.reseal(with: keys, before: opened.keys, in: transaction)
-        return resealed
+        return try await vault.slots(of: opened.keys, openedBy: key, kind: source.kind)
     }
 
     private func openersBeforeLock(
         where isNeeded: (KeySlot) -> Bool = { _ in true }
-    ) async throws -> AccountArchive.Openers {
-        guard let envelope = try await archive.envelope() else { throw AccountError.noArchive }
-        return try await archive.openers(of: envelope, where: isNeeded, isInteractive: true)
+    ) async throws -> Vault.Openers {
+        guard let envelope = try await vault.envelope() else { throw AccountError.noArchive }
+        return try await vault.openers(of: envelope, where: isNeeded, isInteractive: true)
     }
 
     private func withOpenedArchive<Value>(
-        _ body: (OpenedArchive, any ArchiveTransaction) async throws -> Value
+        _ body: (OpenedArchive, VaultDraft) async throws -> Value
     ) async throws -> Value {
-        try await driver.withTransaction { transaction in
-            try await accountErrors { try await body(try await archive.opened(in: transaction), transaction) }
+        try await vault.change { draft in
+            try await accountErrors { try await body(try await draft.openedArchive(), draft) }
         }
     }
 
@@ -183,7 +169,7 @@ extension AccountStore {
         try await accountErrors {
             let envelope = try await passphraseArchive()
             let slots = envelope.slots.filter { $0.kind == .passphrase }
-            let match = try await archive.ring.match(for: slots, of: envelope, isInteractive: true)
+            let match = try await vault.ring.match(for: slots, of: envelope, isInteractive: true)
             guard case .derived(let key, let keyID) = match.opener else {
                 preconditionFailure("a passphrase slot is opened with a derived key")
             }
@@ -203,7 +189,7 @@ extension AccountStore {
     }
 
     private func passphraseArchive() async throws -> Envelope {
-        guard let envelope = try await archive.envelope() else {
+        guard let envelope = try await vault.envelope() else {
             throw AccountError(.notSignedIn, "there is no archive yet, so nothing is locked", hint: "sign in first")
         }
         guard envelope.slots.contains(where: { $0.kind == .passphrase }) else {

@@ -80,7 +80,7 @@ extension AccountStore {
         } catch {
             // Do not return the stored token after a sign-out.
             guard let kept, !kept.credentials.expires(within: .zero, of: clock.now), error.code != .notSignedIn,
-                error.code != .conflict, driver.shared.account?.credentials.isWithheld != true
+                error.code != .conflict, vault.shared.account?.credentials.isWithheld != true
             else { throw error }
             return kept
         }
@@ -90,8 +90,8 @@ extension AccountStore {
         _ target: TokenTarget, from account: Account, insteadOf refused: Secret?, _ validity: Duration?,
         _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> DerivedToken {
-        let record = await driver.archive.journal.readableRecord()
-        if let pause = driver.archive.pause(after: record, at: clock.now) {
+        let record = await vault.journal.readableRecord()
+        if let pause = vault.pause(after: record) {
             throw AccountError(notRequested: pause)
         }
         let means = try await means(for: target, of: account, authority, until: deadline)
@@ -109,7 +109,7 @@ extension AccountStore {
             account = usable
         }
         func refresh(_ account: Account, by means: TokenDerivation) async -> RefreshOutcome {
-            await driver.refresh(
+            await flows.refresh(
                 account, deriving: Derivation(target: target, means: means, validity: validity, refused: refused),
                 authority,
                 failureCount: record?.failureCount ?? 0, until: deadline)

@@ -10,18 +10,18 @@ extension AccountStore {
     /// A refresh that was cancelled before its request was sent releases its lease. If there are no pending requests,
     /// the function returns at once.
     public func finishPendingRequests() async {
-        await driver.exchanges.finish()
-        await driver.refreshes.finishGivenUp()
-        guard driver.archive.unsaved.storedAccount != nil else { return }
+        await flows.exchanges.finish()
+        await flows.refreshes.finishGivenUp()
+        guard vault.unsaved.storedAccount != nil else { return }
         // The task may already be cancelled when the process ends.
-        await shielded { [driver] in await driver.saveUnsaved(timeout: driver.lockTimeout) }
+        await shielded { [vault] in await vault.saveUnsaved(timeout: vault.lockTimeout) }
     }
 
-    package var hasUnsavedTokens: Bool { driver.archive.unsaved.storedAccount != nil }
+    package var hasUnsavedTokens: Bool { vault.unsaved.storedAccount != nil }
 
-    package var hasFinishedExchanges: Bool { driver.exchanges.isEmpty }
+    package var hasFinishedExchanges: Bool { flows.exchanges.isEmpty }
 
     package func observeExchanges(_ observer: any ExchangeObserver) {
-        driver.exchanges.observe(observer)
+        flows.exchanges.observe(observer)
     }
 }

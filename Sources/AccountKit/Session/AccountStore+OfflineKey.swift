@@ -7,17 +7,18 @@ extension AccountStore {
         if let key = try await offlineKey(of: user, isInteractive: false) { return key }
         // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
         let known = try await offlineKey(of: user, isInteractive: true)
-        return try await driver.withTransaction { transaction in
-            guard case .present(let account, _) = await driver.load(transaction), account.isSameUser(as: user) else {
+        return try await vault.change { draft in
+            guard case .present(let account, _) = await draft.read(), account.isSameUser(as: user) else {
                 throw AccountError(.conflict, "the signed-in user has changed", hint: "try again")
             }
-            return try await driver.offlineKeys.makeKey(of: account, knowing: known, at: clock.now, in: transaction)
+            return try await vault.offlineKeys.makeKey(
+                of: account, knowing: known, at: clock.now, in: draft.transaction)
         }
     }
 
     private func offlineKey(of user: Account, isInteractive: Bool) async throws(AccountError) -> OfflineKey? {
         try await AccountError.wrappingErrors {
-            try await driver.offlineKeys.key(of: user, isInteractive: isInteractive)
+            try await vault.offlineKeys.key(of: user, isInteractive: isInteractive)
         }
     }
 
@@ -25,7 +26,7 @@ extension AccountStore {
     /// ended.
     package func hasOfflineKeys() async throws(AccountError) -> Bool {
         try refuseGivenToken()
-        return try await AccountError.wrappingErrors { try await driver.offlineKeys.isAnyThere() }
+        return try await AccountError.wrappingErrors { try await vault.offlineKeys.isAnyThere() }
     }
 
     /// Throws `notSignedIn` if a key no longer belongs to the signed-in user, so that the caller stores no data with
@@ -38,9 +39,9 @@ extension AccountStore {
     }
 
     package func isCurrent(_ key: OfflineKey) async throws(AccountError) -> Bool {
-        guard case .present(let account, _) = await driver.load(), key.record.payload.owner == account.owner else {
+        guard case .present(let account, _) = await vault.read(), key.record.payload.owner == account.owner else {
             return false
         }
-        return try await AccountError.wrappingErrors { try await driver.offlineKeys.isCurrent(key) }
+        return try await AccountError.wrappingErrors { try await vault.offlineKeys.isCurrent(key) }
     }
 }

@@ -209,7 +209,7 @@ extension AccountStore {
         with authority: any AccountAuthority, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        return try await driver.exchanges.run(limit: authority.tokenRequestTimeout, body)
+        return try await flows.exchanges.run(limit: authority.tokenRequestTimeout, body)
     }
 
     private func identifyAndStore<C: Clock<Duration>>(
@@ -227,12 +227,12 @@ extension AccountStore {
                 throw error.cause
             } catch {
                 let failure = AuthorityError(error)
-                guard failure.isWorthAskingAgain, clock.now.advanced(by: pause) < end, !driver.exchanges.isInterrupted,
+                guard failure.isWorthAskingAgain, clock.now.advanced(by: pause) < end, !flows.exchanges.isInterrupted,
                     !Task.isCancelled
                 else {
                     let outcome = await revokeUnstored(
                         Account(id: "", issuer: authority.accountIssuer, credentials: credentials), with: authority)
-                    if error is CancellationError || driver.exchanges.isInterrupted { throw CancellationError() }
+                    if error is CancellationError || flows.exchanges.isInterrupted { throw CancellationError() }
                     throw AccountError(unused: credentials, because: failure, outcome)
                 }
                 // The next iteration detects a cancellation.
@@ -262,19 +262,19 @@ extension AccountStore {
 
     private func checkInterruption() throws {
         try Task.checkCancellation()
-        if driver.exchanges.isInterrupted { throw CancellationError() }
+        if flows.exchanges.isInterrupted { throw CancellationError() }
     }
 
     private func revokeUnstored(
         _ account: Account, with authority: any AccountAuthority
     ) async -> RevocationReport.Outcome {
-        await shielded { [driver] in
-            let pending = try? await driver.withTransaction { transaction in
+        await shielded { [flows, vault] in
+            let pending = try? await vault.change { draft in
                 // Load the account, since its keys encrypt the entry.
-                _ = await driver.load(transaction)
-                return try await driver.revocations.add(account, at: driver.clock.now, in: transaction)
+                _ = await draft.read()
+                return try await vault.revocations.add(account, at: vault.clock.now, in: draft.transaction)
             }
-            let outcome = await driver.revoke(account, pending, at: authority).outcome
+            let outcome = await flows.revoke(account, pending, at: authority).outcome
             // Without an entry in the queue, there is no later attempt.
             return outcome == .queued && pending == nil ? .refused : outcome
         }
@@ -319,59 +319,51 @@ extension AccountStore {
     private func storeSignIn(
         _ account: Account, supportsPerGrantRevocation: Bool, ifItMayReplace mayReplace: (Account) -> Bool
     ) async throws(AccountError) -> StoredSignIn {
-        try await driver.withTransaction { transaction in
+        try await vault.change { draft in
             var account = account
-            let content = await driver.load(transaction)
+            let content = await draft.read()
             // Keep the app's own fields. The claims of this sign-in replace earlier claims.
             if let old = content.account, old.isSameUser(as: account) {
                 account.profile = old.profile.merging(account.profile)
-            } else if let kept = await driver.keptProfiles.profile(of: account, in: transaction) {
+            } else if let kept = await vault.keptProfiles.profile(of: account, in: draft.transaction) {
                 account.profile = kept.merging(account.profile)
             }
             switch content {
             case .absent:
-                return .stored(try await driver.save(account, nil, isSignIn: true, transaction))
+                return .stored(try await draft.saveSignIn(account, ifRevision: nil))
             case .present(let old, let revision):
                 guard mayReplace(old) else { return .occupied(by: old) }
                 let isReplaced = !account.sharesTokens(with: old)
                 let endsBoth = account.isEnded(byRevoking: old, supportsPerGrantRevocation: supportsPerGrantRevocation)
-                if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, transaction) }
+                if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, draft) }
                 do {
-                    let saved = try await driver.save(account, revision, isSignIn: true, transaction)
-                    if !saved.isSameUser(as: old) { await driver.keepProfile(of: old, in: transaction) }
+                    let saved = try await draft.saveSignIn(account, ifRevision: revision)
+                    if !saved.isSameUser(as: old) { await draft.keepProfile(of: old) }
                     return .stored(saved)
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before
                     // AccountKit delivers queued revocations, it compares their tokens with the stored account.
-                    if isReplaced { try? await driver.revocations.withdraw(old, in: transaction) }
+                    if isReplaced { try? await vault.revocations.withdraw(old, in: draft.transaction) }
                     throw error
                 }
             // An archive that cannot be reached cannot be moved either.
             case .unreadable(let error):
-                guard driver.mayReplace(error) else { throw error }
-                let place = try await driver.archive.quarantine(at: clock.now, in: transaction)
-                driver.logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
-                do {
-                    let saved = try await driver.save(account, nil, isSignIn: true, transaction)
-                    driver.shared.quarantinedArchive = place
-                    return .stored(saved)
-                } catch {
-                    // Move the archive back. If this fails, the archive keeps its new name.
-                    try? await transaction.restore(.account, from: place)
-                    throw error
-                }
+                guard flows.mayReplace(error) else { throw error }
+                let (saved, place) = try await draft.saveSignInInPlaceOfUnreadable(account)
+                vault.shared.quarantinedArchive = place
+                return .stored(saved)
             }
         }
     }
 
     private func queueReplaced(
-        _ old: Account, waitsForSignOut: Bool, _ transaction: any ArchiveTransaction
+        _ old: Account, waitsForSignOut: Bool, _ draft: VaultDraft
     ) async {
         do {
-            try await driver.revocations.add(old, waitsForSignOut: waitsForSignOut, at: clock.now, in: transaction)
-            if !waitsForSignOut { await driver.revocations.release(beside: old, at: clock.now, in: transaction) }
+            try await vault.revocations.add(old, waitsForSignOut: waitsForSignOut, at: clock.now, in: draft.transaction)
+            if !waitsForSignOut { await vault.revocations.release(beside: old, at: clock.now, in: draft.transaction) }
         } catch {
-            driver.logger?.warning(
+            vault.logger?.warning(
                 "the tokens of the replaced sign-in could not be queued for revocation",
                 metadata: ["error": "\(error)"])
         }
@@ -383,7 +375,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         // Without threads, the tasks of a sign-in would wait forever.
         guard ThreadSupply.isSufficient else { throw AccountError(signIn: .noThread, advice: advice) }
-        try await driver.prepareSave()
+        try await flows.prepareSignIn()
         do {
             return try await body()
         } catch let error as AccountError {

@@ -20,8 +20,8 @@ extension AccountStore {
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
         let flow = SignOutFlow(
-            signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: driver.keepsUnreadable)
-        switch try await flow.run(LiveSessionEffects(driver)).get() {
+            signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: flows.keepsUnreadable)
+        switch try await flow.run(vault).get() {
         case .nobody:
             return SignOutReport(account: nil, revocation: .notNeeded)
         case .quarantined(let place):
@@ -31,7 +31,7 @@ extension AccountStore {
             // The user is signed out even if the task is cancelled, so revoke the tokens in that case too.
             let report: RevocationReport
             if ThreadSupply.isSufficient {
-                report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
+                report = await shielded { [flows] in await flows.revoke(account, pending, at: authority) }
             } else {
                 report = RevocationReport(pending == nil ? .refused : .queued, of: account, .noThread)
             }
@@ -59,13 +59,13 @@ extension AccountStore {
     package func deliverRevocations(
         with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, isInteractive: Bool = false
     ) async -> [RevocationReport] {
-        let pending = await driver.revocations.pending(isInteractive: isInteractive)
+        let pending = await vault.revocations.pending(isInteractive: isInteractive)
         guard !pending.isEmpty else { return [] }
         let addressed = pending.map { ($0, authority($0.payload.account)) }
         guard let due = try? await dueRevocations(addressed, ignoringPauses: ignoringPauses) else { return [] }
         var reports: [RevocationReport] = []
         for (revocation, authority) in due {
-            let report = await driver.revoke(revocation.payload.account, revocation, at: authority)
+            let report = await flows.revoke(revocation.payload.account, revocation, at: authority)
             reports.append(report)
             // The task is cancelled, so every further request would fail.
             if case .noResponse(.cancelled)? = report.failure { break }
@@ -83,12 +83,14 @@ extension AccountStore {
         _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool
     ) async throws(AccountError) -> [(RevocationQueue.Pending, any AccountAuthority)] {
         // The lock excludes a sign-out in progress.
-        try await driver.withTransaction(timeout: driver.briefTimeout) { transaction in
+        try await vault.change(timeout: vault.briefTimeout) { draft in
             var due: [(RevocationQueue.Pending, any AccountAuthority)] = []
-            let current = try await driver.archive.account(in: transaction)
+            let current = try await draft.account()
             for (revocation, authority) in pending {
                 let queued = revocation.payload
-                guard try await transaction.read(revocation.entry)?.revision == revocation.revision else { continue }
+                guard try await draft.transaction.read(revocation.entry)?.revision == revocation.revision else {
+                    continue
+                }
                 let isSignedIn = current.map { $0.sharesTokens(with: queued.account) } ?? false
                 let endsCurrent =
                     current?.isEnded(
@@ -101,14 +103,14 @@ extension AccountStore {
                     guard !queued.waitsForSignOut else { continue }
                     var waiting = revocation
                     waiting.payload.waitsForSignOut = true
-                    try? await driver.revocations.update(waiting, at: clock.now, in: transaction)
+                    try? await vault.revocations.update(waiting, at: clock.now, in: draft.transaction)
                     continue
                 }
                 let isTried = authority == nil || queued.attemptCount > 0
                 let age = clock.now.timeIntervalSince(queued.date)
                 if isSignedIn || isOver || isTried && age > RevocationQueue.maximumAge {
                     // If the removal fails, the next delivery removes the entry.
-                    _ = try? await transaction.remove(revocation.entry, ifRevision: revocation.revision)
+                    _ = try? await draft.transaction.remove(revocation.entry, ifRevision: revocation.revision)
                 } else if let authority, ignoringPauses || queued.isDue(at: clock.now) {
                     due.append((revocation, authority))
                 }
@@ -118,7 +120,7 @@ extension AccountStore {
     }
 
     package func pendingRevocations() async throws -> [PendingRevocation] {
-        await driver.revocations.pending().map { PendingRevocation($0.payload) }
+        await vault.revocations.pending().map { PendingRevocation($0.payload) }
     }
 
     /// Returns whether the stored account or a queued revocation uses the client of another account. If the archive
@@ -131,7 +133,7 @@ extension AccountStore {
         case .unreadable: return true
         case .signedOut: break
         }
-        return try await driver.revocations.needsClient(of: other)
+        return try await vault.revocations.needsClient(of: other)
     }
 }
 

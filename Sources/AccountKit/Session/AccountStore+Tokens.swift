@@ -64,7 +64,7 @@ extension AccountStore {
         var account = try await loadedAccount(of: authority)
         if !account.credentials.isRefreshed(since: refused.credentials) {
             guard account.credentials.isRenewable,
-                !driver.refusedReplacement.isRecent(account.credentials, at: clock.now)
+                !flows.refusedReplacement.isRecent(account.credentials, at: clock.now)
             else {
                 return nil
             }
@@ -76,16 +76,16 @@ extension AccountStore {
     }
 
     /// Records that an API also refused the token that ``account(insteadOf:timeout:with:)`` returned.
-    package func noteRefusedReplacement(_ account: Account) { driver.refusedReplacement.note(account.credentials) }
+    package func noteRefusedReplacement(_ account: Account) { flows.refusedReplacement.note(account.credentials) }
 
     /// Refreshes the account. During the pause after a failure, returns the old account if `isUsable` is `true`;
     /// otherwise throws an error.
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
-        let record = await driver.archive.journal.readableRecord()
-        var pause = account.credentials.machine != nil ? driver.ownFailures.pause(at: clock.now) : nil
-        if pause == nil { pause = driver.archive.pause(after: record, at: clock.now) }
+        let record = await vault.journal.readableRecord()
+        var pause = account.credentials.machine != nil ? flows.ownFailures.pause(at: clock.now) : nil
+        if pause == nil { pause = vault.pause(after: record) }
         if let pause {
             if isUsable { return account }
             throw AccountError(notRefreshed: SessionDecision.withoutToken(pause))
@@ -157,18 +157,18 @@ extension AccountStore {
     }
 
     package func refreshPause() async -> Duration? {
-        await driver.archive.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
+        await vault.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
     }
 
     /// Returns why the last refresh failed, with the time to wait until the next one; `nil` if no pause lasts.
     package func pauseReason() async -> UnverifiedReason? {
-        driver.archive.pause(after: await driver.archive.journal.readableRecord(), at: clock.now)
+        vault.pause(after: await vault.journal.readableRecord())
     }
 
     /// Returns the date when the service began to refuse each refresh, possibly because it no longer recognizes the refresh
     /// token. Returns `nil` until two such responses are at least a minute apart.
     package func refusesRefreshSince() async -> Date? {
-        guard let record = await driver.archive.journal.readableRecord(), record.isRefused else { return nil }
+        guard let record = await vault.journal.readableRecord(), record.isRefused else { return nil }
         return record.refusedSince
     }
 
@@ -176,9 +176,9 @@ extension AccountStore {
     /// sign-in brings a token; otherwise `nil`. Sends no request.
     package func renewalRefusal(of account: Account) async -> UnverifiedReason? {
         guard account.credentials.isRenewable, account.credentials.needsToken(at: clock.now),
-            let record = await driver.archive.journal.readableRecord(), record.refusedSince != nil
+            let record = await vault.journal.readableRecord(), record.refusedSince != nil
         else { return nil }
-        let reason = SessionDecision.withoutToken(record.failure(isShared: driver.archive.isShared))
+        let reason = SessionDecision.withoutToken(record.failure(isShared: vault.isShared))
         return reason.code == .renewalRefused ? reason : nil
     }
 
@@ -201,13 +201,13 @@ extension AccountStore {
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool,
         isWithoutToken: Bool, failureCount: Int? = nil
     ) async throws(AccountError) -> Account {
-        let outcome = await driver.refresh(
+        let outcome = await flows.refresh(
             account, authority, failureCount: failureCount, until: timeout.map { .now + $0 })
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):
             try new.checkIsSameUser(as: account)
             if new.credentials.hasWrongType { throw AccountError(withholding: new.credentials) }
-            driver.ownFailures.reset()
+            flows.ownFailures.reset()
             return new
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
         case .unreadable(let error):
@@ -219,7 +219,7 @@ extension AccountStore {
                 throw AccountError(withholding: new.credentials, reason)
             }
             if new.credentials.machine != nil, reason.isRefusalOfClient {
-                driver.ownFailures.add(reason, at: clock.now)
+                flows.ownFailures.add(reason, at: clock.now)
             }
             if isUsable { return new }
             throw AccountError(notRefreshed: isWithoutToken ? SessionDecision.withoutToken(reason) : reason)

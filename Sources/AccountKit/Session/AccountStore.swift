@@ -23,12 +23,12 @@ public final class AccountStore: Sendable {
     /// The name of the session.
     public let session: SessionName
 
-    let driver: SessionDriver
+    let flows: Flows
     let replacementHandler = Mutex<ReplacementHandler?>(nil)
-    var clock: any WallClock { driver.clock }
+    var clock: any WallClock { vault.clock }
 
-    /// The reader of the archive, for a program that only shows the stored account.
-    package var reader: ArchiveReader { driver.archive.reader }
+    /// The vault of the session, which a program needs that only shows the stored account.
+    package var vault: Vault { flows.vault }
 
     /// Holds the shared store: for the process, or in parallel tests for a task and its child tasks.
     package final class Sharing: Sendable {
@@ -57,10 +57,10 @@ public final class AccountStore: Sendable {
         clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
-            ArchiveReader(
+            Vault(
                 container: container, session: session,
-                keySources: keySources ?? [KeyFile(container: container, session: session)], logger: logger),
-            clock: clock, lockTimeout: lockTimeout)
+                keySources: keySources ?? [KeyFile(container: container, session: session)], clock: clock,
+                lockTimeout: lockTimeout, logger: logger))
     }
 
     /// Creates a store for a session in another storage.
@@ -79,29 +79,17 @@ public final class AccountStore: Sendable {
         logger: Logger? = nil
     ) {
         self.init(
-            ArchiveReader(
-                storage: storage, appIdentifier: appIdentifier, session: session, keySources: keySources,
-                logger: logger),
-            clock: clock, lockTimeout: lockTimeout)
+            Vault(
+                storage: storage, appIdentifier: appIdentifier, session: session, keySources: keySources, clock: clock,
+                lockTimeout: lockTimeout, logger: logger))
     }
 
-    /// Creates a store for the session of a reader.
-    package init(
-        _ reader: ArchiveReader, clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30)
-    ) {
-        session = reader.session
-        let archive = AccountArchive(reader)
-        driver = SessionDriver(
-            archive: archive, revocations: RevocationQueue(archive: archive),
-            offlineKeys: OfflineKeys(archive: archive), keptProfiles: KeptProfiles(archive: archive),
-            shared: SharedAccount(),
-            refreshes: SingleFlight(by: SessionDriver.Request.isSame),
-            exchanges: Exchanges(), clock: clock ?? SystemWallClock(), lockTimeout: lockTimeout, logger: reader.logger)
-    }
+    /// Creates a store for the session of a vault.
+    package convenience init(_ vault: Vault) { self.init(Flows(vault)) }
 
-    private init(session: SessionName, driver: SessionDriver) {
-        self.session = session
-        self.driver = driver
+    private init(_ flows: Flows) {
+        session = flows.vault.session
+        self.flows = flows
     }
 
     /// Returns a store for the same session that may replace an archive that other machines may be able to open.
@@ -117,17 +105,17 @@ public final class AccountStore: Sendable {
     ///
     /// Both stores share the account, the events and the lock.
     package func replacingUnreadableArchive() -> AccountStore {
-        var driver = driver
-        driver.replacesUnreadable = true
-        return AccountStore(session: session, driver: driver)
+        var flows = flows
+        flows.replacesUnreadable = true
+        return AccountStore(flows)
     }
 
-    package var isShared: Bool { driver.archive.isShared }
+    package var isShared: Bool { vault.isShared }
 
     /// Returns whether a shared storage contains an archive, even if it cannot be opened.
     package func hasSharedArchive() async throws -> Bool {
         guard isShared else { return false }
-        return try await driver.archive.storage.read(.account) != nil
+        return try await vault.storage.read(.account) != nil
     }
 
     /// Makes ``shared`` return this store.
@@ -139,23 +127,23 @@ public final class AccountStore: Sendable {
 
     /// The account in memory; `nil` if no user is signed in, or if the store has not yet read the archive. Reading this
     /// property does no I/O.
-    public var account: Account? { driver.shared.account }
+    public var account: Account? { vault.shared.account }
 
     /// The name of the archive that the last sign-in of this store moved aside because it could not be opened; `nil` if there
     /// is no such archive.
-    package var quarantinedArchive: String? { driver.shared.quarantinedArchive }
+    package var quarantinedArchive: String? { vault.shared.quarantinedArchive }
 
     /// Returns the changes of the account from now on, in order and without tokens.
     ///
     /// Each sequence buffers the newest 64 events. ``AccountEvent/missed(_:)`` replaces older events, so a slow reader
     /// does not delay the store.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
-        driver.shared.events()
+        vault.shared.events()
     }
 
     /// Returns a stream of all events, each with the account at the time of the event, for tests that compare tokens.
     package func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
-        driver.shared.accountEvents()
+        vault.shared.accountEvents()
     }
 
     /// Updates the shared account and the events when other processes change the session, until the task is cancelled.
@@ -166,7 +154,7 @@ public final class AccountStore: Sendable {
     /// - Throws: An ``AccountError`` if the storage no longer reports changes. The shared account keeps its value. Call
     ///   this function again, or call ``load()`` from time to time.
     public func observeExternalChanges() async throws(AccountError) {
-        let changes = driver.archive.storage.changes(of: .account)
+        let changes = vault.storage.changes(of: .account)
         // The account may have changed before the watch began.
         _ = await load()
         do {
@@ -197,7 +185,7 @@ public final class AccountStore: Sendable {
     ///   token belongs to another user; `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
         if let givenToken { return load(givenToken) }
-        return await driver.load().state
+        return await vault.read().state
     }
 
     /// Checks at start-up whether the session is still valid. The function reads the archive and asks the service.
@@ -237,11 +225,11 @@ public final class AccountStore: Sendable {
     ) async -> SessionState {
         var flow = flow
         flow.mismatch = { authority.mismatch(with: $0) }
-        let effects = LiveSessionEffects(driver, authority: authority, deadline: timeout.map { .now + $0 })
-        let state = await flow.run(effects)
-        driver.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])
+        let service = LiveService(authority, flows, deadline: timeout.map { .now + $0 })
+        let state = await flow.run(vault, service)
+        vault.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])
         if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
-            await driver.withhold(account)
+            await flows.withhold(account)
         }
         return state
     }
@@ -251,7 +239,7 @@ public final class AccountStore: Sendable {
     package func unfinishedRefresh() async throws -> Date? {
         let record: RefreshRecord?
         do {
-            record = try await driver.archive.journal.record()
+            record = try await vault.journal.record()
         } catch let error as AccountError where error.code == .storeUnreachable {
             // No refresh is possible, but there may be a replica of the account.
             return nil
@@ -259,19 +247,19 @@ public final class AccountStore: Sendable {
         guard let date = record?.date else { return nil }
         // If another process holds the lease, its refresh is still running.
         do {
-            try await driver.archive.storage.withRefreshLease(timeout: .zero) { _ in }
+            try await vault.storage.withRefreshLease(timeout: .zero) { _ in }
         } catch {
             return nil
         }
-        return try await driver.archive.journal.record()?.date == nil ? nil : date
+        return try await vault.journal.record()?.date == nil ? nil : date
     }
 
     package func inspectStorage() async -> [StorageObservation] {
-        await driver.archive.storage.inspect()
+        await vault.storage.inspect()
     }
 
     /// Returns the date of the account's replica; `nil` if the storage is reachable or there is no replica.
-    package func replicaDate() async -> Date? { (try? await driver.archive.storage.read(.account))?.asOf }
+    package func replicaDate() async -> Date? { (try? await vault.storage.read(.account))?.asOf }
 
     // MARK: Changing
 
@@ -285,11 +273,11 @@ public final class AccountStore: Sendable {
     public func update(
         _ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void
     ) async throws(AccountError) -> Account {
-        try await driver.withTransaction { transaction in
-            switch await driver.load(transaction) {
+        try await vault.change { draft in
+            switch await draft.read() {
             case .present(var account, let revision):
                 try change(&account)
-                return try await driver.save(account, revision, transaction)
+                return try await draft.save(account, ifRevision: revision)
             case .absent:
                 throw AccountError(
                     .notSignedIn, "you are not signed in, so no account can be changed", hint: "sign in first")

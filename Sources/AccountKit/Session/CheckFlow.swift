@@ -24,12 +24,12 @@ struct CheckFlow {
         case replaced(Account)
     }
 
-    func run(_ effects: any SessionEffects) async -> SessionState {
-        let content = await effects.load()
+    func run(_ vault: any FlowVault, _ service: any FlowService) async -> SessionState {
+        let content = await vault.read()
         guard case .present(var account, _) = content else { return state(without: content) }
         var repetitionCount = 0
         while true {
-            switch await check(account, effects) {
+            switch await check(account, vault, service) {
             case .ended(let state): return state
             case .replaced(let stored):
                 if stored.isConfirmed(within: maximumAge, of: now) { return .verified(stored) }
@@ -42,16 +42,16 @@ struct CheckFlow {
         }
     }
 
-    private func check(_ account: Account, _ effects: any SessionEffects) async -> Step {
+    private func check(_ account: Account, _ vault: any FlowVault, _ service: any FlowService) async -> Step {
         if account.isConfirmed(within: maximumAge, of: now) { return .ended(.verified(account)) }
         if let mismatch = mismatch(account) {
             return .ended(.unverified(account, .init(.misconfigured, detail: mismatch)))
         }
         let needsToken = account.credentials.needsToken(at: now)
         if needsToken || needsMachineToken(account), account.credentials.isRenewable {
-            return await refresh(account, isAfterRefusal: false, effects)
+            return await refresh(account, isAfterRefusal: false, vault, service)
         }
-        return await verify(account, isRefreshed: false, effects)
+        return await verify(account, isRefreshed: false, vault, service)
     }
 
     /// Whether only a request for another access token can confirm the session of a client without a user.
@@ -61,13 +61,15 @@ struct CheckFlow {
             && (requestsMachineToken || credentials.expiresAt == nil || credentials.isWithheld)
     }
 
-    private func refresh(_ account: Account, isAfterRefusal: Bool, _ effects: any SessionEffects) async -> Step {
-        switch await effects.refresh(account) {
+    private func refresh(_ account: Account, isAfterRefusal: Bool, _ vault: any FlowVault, _ service: any FlowService)
+        async -> Step
+    {
+        switch await service.refresh(account) {
         case .renewed(let account):
             guard isAfterRefusal || account.credentials.isWithheld else { return .ended(.verified(account)) }
-            return await verify(account, isRefreshed: true, effects)
+            return await verify(account, isRefreshed: true, vault, service)
         // Another process has obtained these tokens, and the service has not confirmed them to this process.
-        case .adopted(let account): return await verify(account, isRefreshed: true, effects)
+        case .adopted(let account): return await verify(account, isRefreshed: true, vault, service)
         case .kept(let account, let reason):
             let isWithoutToken = isAfterRefusal || account.credentials.needsToken(at: now)
             return .ended(
@@ -79,8 +81,10 @@ struct CheckFlow {
         }
     }
 
-    private func verify(_ account: Account, isRefreshed: Bool, _ effects: any SessionEffects) async -> Step {
-        if mismatch(account) != nil { return await check(account, effects) }
+    private func verify(_ account: Account, isRefreshed: Bool, _ vault: any FlowVault, _ service: any FlowService) async
+        -> Step
+    {
+        if mismatch(account) != nil { return await check(account, vault, service) }
         // The service cannot confirm a token that no request may contain.
         if account.credentials.hasWrongType {
             return .ended(.unverified(account, account.credentials.withholdingReason ?? .init(.unclearReply)))
@@ -89,8 +93,8 @@ struct CheckFlow {
         if account.credentials.machine != nil { return .ended(.verified(account)) }
         let failure: AuthorityError
         do throws(AuthorityError) {
-            let identity = try await effects.verify(account)
-            if identity.id == account.id { return await store(identity, of: account, effects) }
+            let identity = try await service.verify(account)
+            if identity.id == account.id { return await store(identity, of: account, vault, service) }
             failure = .otherUser(id: identity.id)
         } catch {
             failure = error
@@ -99,21 +103,23 @@ struct CheckFlow {
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: isRefreshed)
         switch SessionDecision.afterVerification(failure, context) {
         case .keep(let reason): return .ended(.unverified(account, reason))
-        case .refreshOnce: return await refresh(account, isAfterRefusal: true, effects)
-        case .clear: return await clear(account, because: failure, effects)
+        case .refreshOnce: return await refresh(account, isAfterRefusal: true, vault, service)
+        case .clear: return await clear(account, because: failure, vault, service)
         case .adoptStored: return .ended(.unverified(account, .init(.unclearReply)))
         }
     }
 
     /// Stores the confirmation. If this fails, the account still counts as confirmed.
-    private func store(_ identity: Identity, of account: Account, _ effects: any SessionEffects) async -> Step {
+    private func store(_ identity: Identity, of account: Account, _ vault: any FlowVault, _ service: any FlowService)
+        async -> Step
+    {
         do throws(AccountError) {
-            return try await effects.withTransaction(isBrief: true) { transaction in
-                let content = await transaction.load()
+            return try await vault.change(.brief) { draft in
+                let content = await draft.read()
                 guard case .present(let stored, let revision) = content else { return .ended(state(without: content)) }
                 guard stored.isSameGrant(as: account) else { return .replaced(stored) }
                 let confirmed = stored.confirmed(as: identity, at: now)
-                let saved = try? await transaction.save(confirmed, ifRevision: revision)
+                let saved = try? await draft.save(confirmed, ifRevision: revision)
                 return .ended(.verified(saved ?? confirmed))
             }
         } catch {
@@ -121,11 +127,12 @@ struct CheckFlow {
         }
     }
 
-    private func clear(_ account: Account, because failure: AuthorityError, _ effects: any SessionEffects) async -> Step
-    {
+    private func clear(
+        _ account: Account, because failure: AuthorityError, _ vault: any FlowVault, _ service: any FlowService
+    ) async -> Step {
         do throws(AccountError) {
-            return try await effects.withTransaction { transaction in
-                let content = await transaction.load()
+            return try await vault.change(.usual) { draft in
+                let content = await draft.read()
                 guard case .present(let stored, let revision) = content else { return .ended(state(without: content)) }
                 let context = SessionDecision.Context(
                     holdsRefreshToken: stored.credentials.refreshToken != nil,
@@ -135,7 +142,7 @@ struct CheckFlow {
                 }
                 let signOut = SignOut(.sessionEnded, date: now, issuer: stored.issuer, detail: detail)
                 do throws(AccountError) {
-                    try await transaction.clear(signOut, ifRevision: revision)
+                    try await draft.clear(signOut, ifRevision: revision)
                     return .ended(.signedOut(signOut))
                 } catch {
                     return .ended(.unverified(stored, .cannotClear(error)))
@@ -146,7 +153,7 @@ struct CheckFlow {
         }
     }
 
-    private func state(without content: ArchiveReader.Content) -> SessionState {
+    private func state(without content: Vault.Content) -> SessionState {
         switch content {
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)

@@ -76,7 +76,7 @@ extension AccountStore {
     }
 
     var givenToken: GivenToken? {
-        let storage = driver.archive.storage
+        let storage = vault.storage
         // Check the type first: for another storage, the cast searches for a bridge, which takes a quarter of the time
         // of a short command.
         return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
@@ -143,8 +143,8 @@ extension AccountStore {
 
     private func publish(_ state: SessionState) {
         switch state {
-        case .unverified(let account, _), .verified(let account): driver.shared.publish(account, isSignIn: false)
-        case .signedOut(let signOut): driver.shared.publish(signOut)
+        case .unverified(let account, _), .verified(let account): vault.shared.publish(account, isSignIn: false)
+        case .signedOut(let signOut): vault.shared.publish(signOut)
         case .unreadable: break
         }
     }

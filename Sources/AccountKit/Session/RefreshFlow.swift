@@ -43,6 +43,9 @@ struct RefreshFlow {
     private let now: Date
     private let supportsPerGrantRevocation: Bool
 
+    /// The number of refreshes of these tokens that had failed before this one waited for the lease.
+    private let failureCount: Int
+
     private var connected: Account?
     private var connectionCount = 0
 
@@ -63,16 +66,19 @@ struct RefreshFlow {
     /// `derivation`, the result is a stored token for this API if `account` does not have that token, or if the token
     /// is still valid.
     init(
-        of account: Account, deriving derivation: Derivation? = nil, now: Date, supportsPerGrantRevocation: Bool = false
+        of account: Account, deriving derivation: Derivation? = nil, now: Date,
+        supportsPerGrantRevocation: Bool = false,
+        after failureCount: Int = 0
     ) {
         self.account = account
         self.derivation = derivation
         self.now = now
         self.supportsPerGrantRevocation = supportsPerGrantRevocation
+        self.failureCount = failureCount
     }
 
-    mutating func run(_ effects: any SessionEffects) async -> RefreshOutcome {
-        let refreshed = await refresh(effects)
+    mutating func run(_ vault: any FlowVault, _ service: any FlowService) async -> RefreshOutcome {
+        let refreshed = await refresh(vault, service)
         let outcome = withholding(refreshed)
         // If the service refused a token for another API, the result is the reason for the refusal, unless the session
         // has ended.
@@ -98,27 +104,27 @@ struct RefreshFlow {
         }
     }
 
-    private mutating func refresh(_ effects: any SessionEffects) async -> RefreshOutcome {
+    private mutating func refresh(_ vault: any FlowVault, _ service: any FlowService) async -> RefreshOutcome {
         // If no account can be read without the lock, step 2 reads the account under the lock.
-        if case .present(let stored, _) = await effects.load() {
+        if case .present(let stored, _) = await vault.read() {
             guard needsRequest(stored) else { return .adopted(stored) }
             if let obstacle = obstacle(in: stored) { return .kept(stored, obstacle) }
-            if let outcome = await connect(stored, effects) { return outcome }
+            if let outcome = await connect(stored, vault, service) { return outcome }
         }
         while true {
-            switch await begin(effects) {
+            switch await begin(vault, service) {
             case .ended(let outcome): return outcome
             case .unconnected(let stored):
-                if let outcome = await connect(stored, effects) { return outcome }
+                if let outcome = await connect(stored, vault, service) { return outcome }
             case .begun(let stored, let revision):
-                switch await exchange(stored, effects) {
+                switch await exchange(stored, service) {
                 case .received(let credentials):
                     flaw = UnverifiedReason(flawOf: credentials, in: stored.credentials)
-                    return await store(credentials, ifRevision: revision, effects)
-                case .rejected(let detail): return await clear(stored, detail, effects)
-                case .failed(let reason, let failure): return await keep(stored, reason, failure, effects)
+                    return await store(credentials, ifRevision: revision, vault, service)
+                case .rejected(let detail): return await clear(stored, detail, vault)
+                case .failed(let reason, let failure): return await keep(stored, reason, failure, vault)
                 case .derivationRefused:
-                    if let outcome = await connect(stored, effects) { return outcome }
+                    if let outcome = await connect(stored, vault, service) { return outcome }
                 }
             }
         }
@@ -127,12 +133,15 @@ struct RefreshFlow {
     // MARK: 1. Without the lock
 
     /// - Returns: The outcome if no request can be sent; otherwise `nil`.
-    private mutating func connect(_ stored: Account, _ effects: any SessionEffects) async -> RefreshOutcome? {
+    private mutating func connect(
+        _ stored: Account, _ vault: any FlowVault, _ service: any FlowService
+    ) async -> RefreshOutcome? {
         account = stored
         connected = stored
         connectionCount += 1
         do throws(AuthorityError) {
-            let pause = try await effects.prepareExchange(of: stored, deriving: derivation)
+            let pause = try await service.prepareExchange(
+                of: stored, deriving: derivation, after: failureCount)
             return pause.map { .kept(stored, $0) }
         } catch {
             // Nothing was sent, so no failure is a rejection of the tokens.
@@ -140,7 +149,7 @@ struct RefreshFlow {
             if reason.code == .cancelled || derivation != nil && reason.isAboutRequest || isPrivate(reason) {
                 return .kept(stored, reason)
             }
-            return await keep(stored, reason, error, effects)
+            return await keep(stored, reason, error, vault)
         }
     }
 
@@ -154,16 +163,16 @@ struct RefreshFlow {
         case ended(RefreshOutcome)
     }
 
-    private mutating func begin(_ effects: any SessionEffects) async -> Beginning {
+    private mutating func begin(_ vault: any FlowVault, _ service: any FlowService) async -> Beginning {
         do throws(AccountError) {
-            return try await effects.withTransaction { transaction in await begin(in: transaction) }
+            return try await vault.change(.usual) { draft in await begin(in: draft, service) }
         } catch {
             return .ended(.kept(account, .cannotSave(error)))
         }
     }
 
-    private mutating func begin(in transaction: any SessionTransaction) async -> Beginning {
-        let content = await transaction.load()
+    private mutating func begin(in draft: any FlowDraft, _ service: any FlowService) async -> Beginning {
+        let content = await draft.read()
         guard case .present(let stored, let revision) = content else { return .ended(outcome(of: content)) }
         guard needsRequest(stored) else { return .ended(.adopted(stored)) }
         account = stored
@@ -177,9 +186,11 @@ struct RefreshFlow {
         do throws(AccountError) {
             // A process that was killed during a sign-out may have left these tokens in the queue. After the tokens are
             // replaced, no process could tell that the queued tokens belong to a session that continues.
-            try await transaction.withdrawRevocation(stored)
-            try await transaction.prepareSave()
-            switch try await transaction.beginExchange(isSpending: spendsRefreshToken) {
+            try await draft.withdrawRevocation(stored)
+            try await draft.prepareSave()
+            switch try await draft.beginExchange(
+                isSpending: spendsRefreshToken, after: failureCount, committing: service.commitExchange)
+            {
             case .paused(let reason): return .ended(.kept(stored, reason))
             case .begun(let unfinished):
                 // After a refused token for another API, the record comes from this flow.
@@ -203,10 +214,10 @@ struct RefreshFlow {
         case failed(UnverifiedReason, AuthorityError)
     }
 
-    private mutating func exchange(_ stored: Account, _ effects: any SessionEffects) async -> Response {
+    private mutating func exchange(_ stored: Account, _ service: any FlowService) async -> Response {
         let failure: AuthorityError
         do throws(AuthorityError) {
-            return .received(try await effects.requestTokens(of: stored, deriving: derivation))
+            return .received(try await service.requestTokens(of: stored, deriving: derivation))
         } catch {
             failure = error
         }
@@ -237,32 +248,33 @@ struct RefreshFlow {
     }
 
     private mutating func store(
-        _ credentials: Credentials, ifRevision revision: ArchiveRevision, _ effects: any SessionEffects
+        _ credentials: Credentials, ifRevision revision: ArchiveRevision, _ vault: any FlowVault,
+        _ service: any FlowService
     ) async -> RefreshOutcome {
         while true {
             let storing: Storing
             do throws(AccountError) {
-                storing = try await effects.withTransaction { transaction in
-                    await store(credentials, ifRevision: revision, transaction, effects)
+                storing = try await vault.change(.usual) { draft in
+                    await store(credentials, ifRevision: revision, draft, vault)
                 }
             } catch {
                 return await keepUnsaved(
-                    renewed(account, credentials), revision, .unsaved(account, error), effects)
+                    renewed(account, credentials), revision, .unsaved(account, error), vault)
             }
             switch storing {
             case .ended(let outcome): return outcome
             case .orphaned(let orphan, let pending, let outcome):
-                await effects.revoke(orphan, pending)
+                await service.revoke(orphan, pending)
                 return outcome
             case .conflict(let renewed, let revision, let outcome):
                 do throws(AccountError) {
-                    try await effects.renewLease()
+                    try await vault.renewLease()
                 } catch {
                     guard let outcome else {
-                        return await keepUnsaved(renewed, revision, .unsaved(renewed, error), effects)
+                        return await keepUnsaved(renewed, revision, .unsaved(renewed, error), vault)
                     }
                     // Without an entry in the queue, there is only one attempt.
-                    await effects.revoke(renewed, nil)
+                    await service.revoke(renewed, nil)
                     return outcome
                 }
             }
@@ -270,40 +282,39 @@ struct RefreshFlow {
     }
 
     private mutating func store(
-        _ credentials: Credentials, ifRevision sentRevision: ArchiveRevision, _ transaction: any SessionTransaction,
-        _ effects: any SessionEffects
+        _ credentials: Credentials, ifRevision sentRevision: ArchiveRevision, _ draft: any FlowDraft,
+        _ vault: any FlowVault
     ) async -> Storing {
-        let content = await transaction.load()
+        let content = await draft.read()
         switch content {
         case .present(let stored, let revision) where isStillStored(stored):
             // A failure is harmless: before AccountKit delivers queued revocations, it compares each one with the
             // stored account.
-            try? await transaction.withdrawRevocation(stored)
-            return await save(renewed(stored, credentials), ifRevision: revision, transaction, effects)
+            try? await draft.withdrawRevocation(stored)
+            return await save(renewed(stored, credentials), ifRevision: revision, draft, vault)
         case .unreadable(let error):
             return .ended(
-                await keepUnsaved(renewed(account, credentials), sentRevision, .unreadable(error), effects))
+                await keepUnsaved(renewed(account, credentials), sentRevision, .unreadable(error), vault))
         default:
-            return await revoke(renewed(account, credentials), sentRevision, inPlaceOf: content, transaction)
+            return await revoke(renewed(account, credentials), sentRevision, inPlaceOf: content, draft)
         }
     }
 
     /// Saves new tokens. The refresh token is spent, so a failed write is repeated once.
     private mutating func save(
-        _ renewed: Account, ifRevision revision: ArchiveRevision, _ transaction: any SessionTransaction,
-        _ effects: any SessionEffects
+        _ renewed: Account, ifRevision revision: ArchiveRevision, _ draft: any FlowDraft, _ vault: any FlowVault
     ) async -> Storing {
         var renewed = renewed
         var isRetry = false
         while true {
             do throws(AccountError) {
-                let saved = try await transaction.save(renewed, ifRevision: revision)
+                let saved = try await draft.save(renewed, ifRevision: revision)
                 if let flaw {
                     // A service that does this each time must not receive a request for each use of the session.
-                    try? await transaction.recordFailure(flaw, mayBeSpent: isTokenExchange && unfinishedRefresh != nil)
+                    try? await draft.recordFailure(flaw, mayBeSpent: isTokenExchange && unfinishedRefresh != nil)
                 } else if !isTokenExchange {
                     // After a token exchange, the record of an interrupted refresh still applies to the refresh token.
-                    try? await transaction.forgetRefreshRecord()
+                    try? await draft.forgetRefreshRecord()
                 }
                 return .ended(.renewed(saved))
             } catch {
@@ -320,20 +331,20 @@ struct RefreshFlow {
                         continue
                     }
                 }
-                return .ended(await keepUnsaved(renewed, revision, .unsaved(renewed, error), effects))
+                return .ended(await keepUnsaved(renewed, revision, .unsaved(renewed, error), vault))
             }
         }
     }
 
     /// Queues new tokens for revocation: the user has signed out or signed in again, or another user has signed in.
     private mutating func revoke(
-        _ renewed: Account, _ revision: ArchiveRevision, inPlaceOf content: ArchiveReader.Content,
-        _ transaction: any SessionTransaction
+        _ renewed: Account, _ revision: ArchiveRevision, inPlaceOf content: Vault.Content,
+        _ draft: any FlowDraft
     ) async -> Storing {
         let outcome = outcome(of: content)
         if case .present(let stored, _) = content, !mayRevoke(renewed, beside: stored) { return .ended(outcome) }
         do throws(AccountError) {
-            let pending = try await transaction.queueRevocation(renewed, isSignOut: false)
+            let pending = try await draft.queueRevocation(renewed, isSignOut: false)
             return .orphaned(renewed, pending, outcome)
         } catch {
             guard error.code == .conflict, mayRetryConflict() else { return .orphaned(renewed, nil, outcome) }
@@ -358,14 +369,14 @@ struct RefreshFlow {
     }
 
     private func keepUnsaved(
-        _ renewed: Account, _ revision: ArchiveRevision, _ outcome: RefreshOutcome, _ effects: any SessionEffects
+        _ renewed: Account, _ revision: ArchiveRevision, _ outcome: RefreshOutcome, _ vault: any FlowVault
     ) async -> RefreshOutcome {
         var outcome = outcome
         if case .unsaved(_, let error) = outcome { outcome = .unsaved(renewed, error) }
         // If the grant is the same, no token was spent: the stored tokens are still valid, and AccountKit can obtain
         // the derived token again.
         guard !renewed.isSameGrant(as: account) else { return outcome }
-        await effects.keepUnsaved(renewed, inPlaceOf: account, ifRevision: revision)
+        vault.keepUnsaved(renewed, inPlaceOf: account, ifRevision: revision)
         return outcome
     }
 
@@ -389,11 +400,11 @@ struct RefreshFlow {
     // MARK: 5. Refusals
 
     private func clear(
-        _ stored: Account, _ detail: String, _ effects: any SessionEffects
+        _ stored: Account, _ detail: String, _ vault: any FlowVault
     ) async -> RefreshOutcome {
         do throws(AccountError) {
-            return try await effects.withTransaction { transaction in
-                let content = await transaction.load()
+            return try await vault.change(.usual) { draft in
+                let content = await draft.read()
                 guard case .present(let stored, let revision) = content, isStillStored(stored) else {
                     return outcome(of: content)
                 }
@@ -401,11 +412,11 @@ struct RefreshFlow {
                     .sessionEnded, date: now, issuer: stored.issuer, detail: detail,
                     unfinishedRefresh: unfinishedRefresh)
                 do throws(AccountError) {
-                    try await transaction.clear(signOut, ifRevision: revision)
+                    try await draft.clear(signOut, ifRevision: revision)
                     return .signedOut(signOut)
                 } catch {
                     guard error.code == .conflict else { return .kept(stored, .cannotClear(error)) }
-                    let content = await transaction.load()
+                    let content = await draft.read()
                     guard case .present(let stored, _) = content, isStillStored(stored) else {
                         return outcome(of: content)
                     }
@@ -418,16 +429,16 @@ struct RefreshFlow {
     }
 
     private func keep(
-        _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ effects: any SessionEffects
+        _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ vault: any FlowVault
     ) async -> RefreshOutcome {
         if isPrivate(reason) { return .kept(stored, reason) }
         do throws(AccountError) {
-            return try await effects.withTransaction { transaction in
-                let content = await transaction.load()
+            return try await vault.change(.usual) { draft in
+                let content = await draft.read()
                 guard case .present(let stored, _) = content, isStillStored(stored) else {
                     return outcome(of: content)
                 }
-                await record(reason, failure, transaction)
+                await record(reason, failure, draft)
                 return .kept(stored, reason)
             }
         } catch {
@@ -437,24 +448,24 @@ struct RefreshFlow {
     }
 
     private func record(
-        _ reason: UnverifiedReason, _ failure: AuthorityError, _ transaction: any SessionTransaction
+        _ reason: UnverifiedReason, _ failure: AuthorityError, _ draft: any FlowDraft
     ) async {
         // A refused request for another API's token does not delay refreshes.
         if derivation != nil, reason.isAboutRequest {
-            if unfinishedRefresh == nil { try? await transaction.forgetRefreshRecord() }
+            if unfinishedRefresh == nil { try? await draft.forgetRefreshRecord() }
             return
         }
         // After a lost lease, no token was sent, so the next refresh may begin at once. If this write fails, the record of
         // the intent stays, and the token counts as possibly spent.
         if failure == .leaseLost, unfinishedRefresh == nil {
-            try? await transaction.forgetRefreshRecord()
+            try? await draft.forgetRefreshRecord()
             return
         }
         // Record whether this or an earlier request may have spent the token. A flow without an intent has not read the
         // record.
         let mayBeSpent =
             !hasIntent || unfinishedRefresh != nil || spendsRefreshToken && !failure.wasCertainlyNotCarriedOut
-        try? await transaction.recordFailure(reason, mayBeSpent: mayBeSpent)
+        try? await draft.recordFailure(reason, mayBeSpent: mayBeSpent)
     }
 
     // MARK: Helpers
@@ -498,7 +509,7 @@ struct RefreshFlow {
 
     private func isStillStored(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
 
-    private func outcome(of content: ArchiveReader.Content) -> RefreshOutcome {
+    private func outcome(of content: Vault.Content) -> RefreshOutcome {
         switch content {
         // The lease was lost, and another machine has replaced only the refresh token or obtained a token for another
         // API.

@@ -31,7 +31,7 @@ final class SharedAccount: Sendable {
 
     /// Publishes the content of the archive; returns `false` if the account has changed since the read began, so that
     /// the caller must read again.
-    func publish(_ content: ArchiveReader.Content, readSince changeCount: Int) -> Bool {
+    func publish(_ content: Vault.Content, readSince changeCount: Int) -> Bool {
         state.withLock { state in
             guard state.changeCount == changeCount else { return false }
             switch content {

@@ -22,24 +22,24 @@ struct SignOutFlow: Sendable {
 
     var keepsUnreadable = false
 
-    func run(_ effects: any SessionEffects) async -> Result<Ended, AccountError> {
+    func run(_ vault: any FlowVault) async -> Result<Ended, AccountError> {
         do throws(AccountError) {
-            return try await effects.withTransaction { transaction in await end(in: transaction) }
+            return try await vault.change(.usual) { draft in await end(in: draft) }
         } catch {
             return .failure(error)
         }
     }
 
-    private func end(in transaction: any SessionTransaction) async -> Result<Ended, AccountError> {
+    private func end(in draft: any FlowDraft) async -> Result<Ended, AccountError> {
         do throws(AccountError) {
-            switch await transaction.load() {
+            switch await draft.read() {
             case .absent: return .success(.nobody)
             case .present(let account, let revision):
-                return .success(.account(account, try await remove(account, revision, transaction)))
+                return .success(.account(account, try await remove(account, revision, draft)))
             // An archive that cannot be reached cannot be moved either.
             case .unreadable(let error):
                 guard error.isAboutContent, !keepsUnreadable else { throw error }
-                return .success(.quarantined(place: try await transaction.quarantine(signOut)))
+                return .success(.quarantined(place: try await draft.quarantine(signOut)))
             }
         } catch {
             return .failure(error)
@@ -47,25 +47,18 @@ struct SignOutFlow: Sendable {
     }
 
     private func remove(
-        _ account: Account, _ revision: ArchiveRevision, _ transaction: any SessionTransaction
+        _ account: Account, _ revision: ArchiveRevision, _ draft: any FlowDraft
     ) async throws(AccountError) -> RevocationQueue.Pending? {
         var pending: RevocationQueue.Pending?
         // The user is signed out even if the disk is full or the queue cannot be written.
-        if revokesTokens { pending = try? await transaction.queueRevocation(account, isSignOut: true) }
+        if revokesTokens { pending = try? await draft.queueRevocation(account, isSignOut: true) }
         do {
-            try await transaction.clear(signOut, ifRevision: revision)
+            try await draft.clear(signOut, ifRevision: revision)
         } catch {
             // The user is still signed in. Even if `pending` is `nil`, the queue entry may have been written.
-            if revokesTokens { try? await transaction.withdrawRevocation(account) }
+            if revokesTokens { try? await draft.withdrawRevocation(account) }
             throw error
         }
         return pending
-    }
-}
-
-extension AccountError {
-    /// Whether the error means that the archive was reached but cannot be opened.
-    package var isAboutContent: Bool {
-        [.noKey, .authenticationFailed, .damaged, .unsupportedVersion].contains(code)
     }
 }

@@ -64,7 +64,7 @@ final class OutboxDatabase: Sendable {
         var attempts: Int
         var notBefore: Date?
         var lastProblem: String?
-        var isItemGone: Bool
+        var isItemGone: Bool?
         var madeID: String?
         var madeJSON: Data?
     }
@@ -324,7 +324,7 @@ extension OutboxDatabase.Entry {
             number: number,
             pending: PendingChange(
                 change: record.change, state: record.state, attempts: record.attempts,
-                lastProblem: record.lastProblem, notBefore: record.notBefore, isItemGone: record.isItemGone),
+                lastProblem: record.lastProblem, notBefore: record.notBefore, isItemGone: record.isItemGone ?? false),
             made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) }, fingerprint: fingerprint)
     }
 }

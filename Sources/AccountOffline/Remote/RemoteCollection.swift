@@ -1,4 +1,5 @@
 #if Offline
+import AccountKit
 import AccountSupport
 public import HTTPTypes
 
@@ -70,8 +71,7 @@ public protocol RemoteCollection: Sendable {
     ///
     /// Other servers respond too: the web page of a captive portal has status 200, and a proxy responds with its own
     /// 404. Recognize the service by the form of the body, or by a header field that only the service sends. AccountKit
-    /// does not call this method for a response that asks for a retry: 408, 425, 429, 5xx, and 403 because of a rate
-    /// limit.
+    /// uses the status of a response that asks for a retry: 408, 421, 423, 425, 429, 5xx, and 403 because of a rate limit.
     ///
     /// If the service hides an item from users without permission behind a 404, AccountKit checks whether the item still
     /// exists before it counts the item as deleted. If the response contains the reason, return ``RemoteAnswer/refused``.
@@ -131,6 +131,13 @@ public protocol RemoteCollection: Sendable {
 
     /// The time to wait after each change, if the service requires a pause.
     var pause: Duration { get }
+
+    /// The time after which a search finds a new item, at most.
+    ///
+    /// A service may show a new item late, and may still process a request whose connection was interrupted. If the
+    /// response to a create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, AccountKit
+    /// waits for this time and calls this method again, before it sends the create again.
+    var searchDelay: Duration { get }
 }
 
 extension RemoteCollection {
@@ -166,11 +173,12 @@ extension RemoteCollection {
     /// Fetches an item with all its data.
     ///
     /// - Returns: The item, or `nil` if the service answers that there is no such item.
-    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal.
+    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal; `requestFailed` if the
+    ///   response contains another item.
     public func item(_ id: String, fetching fetch: RemoteTransport) async throws -> RemoteItem? {
         let (head, body) = try await fetch(request(forItem: id), nil)
         return switch answer(head, body, to: nil) {
-        case .done where head.status == .ok: try item(head, body)
+        case .done where head.status == .ok: try item(head, body).requireID(id)
         case .gone: nil
         default: throw RemoteFailure(head, body)
         }
@@ -207,11 +215,17 @@ extension RemoteCollection {
 
     /// Returns the content of a JSON text, independent of spaces and of the order of members.
     private static func content(of text: Data) throws -> JSONValue {
-        try JSONDecoder().decode(JSONValue.self, from: text)
+        guard let value = text.withUnsafeBytes({ JSONValue($0) }) else {
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "the item is not JSON"))
+        }
+        return value
     }
 
     /// The default is zero: there is no pause.
     public var pause: Duration { .zero }
+
+    /// The default is zero: a search finds each item immediately.
+    public var searchDelay: Duration { .zero }
 }
 
 /// A function that sends a request with the authorization of the account, for example with `AuthenticatedClient`.
@@ -247,11 +261,20 @@ public struct RemoteItem: Sendable, Hashable {
     /// The JSON from the service.
     public var json: Data
 
+    /// Returns the item, if it has this ID. A proxy may have confused the responses to two requests.
+    @discardableResult
+    func requireID(_ id: String) throws(AccountError) -> RemoteItem {
+        guard self.id == id else {
+            throw AccountError(.requestFailed, "the response contains another item than the requested one")
+        }
+        return self
+    }
+
     /// Creates an item. If the JSON contains half of a surrogate pair, as in a text that the service has cut, the item
     /// contains U+FFFD instead, so that it can be decoded.
     public init(id: String, json: Data) {
         self.id = id
-        let cuts = json.withUnsafeBytes { JSONText.loneSurrogates(in: $0) }
+        let cuts = json.withUnsafeBytes { JSONReader.loneSurrogates(in: $0) }
         guard !cuts.isEmpty else {
             self.json = json
             return

@@ -2,7 +2,6 @@
 public import AccountKit
 import AccountSupport
 import HTTPTypes
-import Synchronization
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -83,8 +82,9 @@ extension OfflineCollection {
     /// the change waits until the user resolves it.
     ///
     /// A change that fails delays only later changes of the same item. The synchronization ends early if a request
-    /// could not be sent, if three requests in a row have no response from the service, if the service requests a
-    /// pause, or if the user must sign in.
+    /// could not be sent, if the service requests a pause, or if the user must sign in. After three changes in a row
+    /// without a response from the service, the synchronization continues only if the service still responds to a
+    /// request for an item.
     ///
     /// - Parameters:
     ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user requested the synchronization.
@@ -116,12 +116,12 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     private var silenceCount = 0
     private var lastSilence: AccountError?
     private var hasResponse = false
-    private let time = ServiceTime()
+    private let contact = ServiceContact()
 
     private static var maximumTries: Int { 3 }
 
-    /// The number of attempts without a response from the service after which further requests would fail too. A
-    /// single failure may concern only its change, for example if the service resets the connection of a large upload.
+    /// The number of attempts without a response after which the service must respond to another request. A failure may
+    /// concern only its change, for example if the service resets the connection of each large upload.
     private static var maximumSilence: Int { 3 }
 
     init(_ collection: OfflineCollection<Remote>, ignoringBackOff: Bool) {
@@ -179,13 +179,22 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         BackOff(first: 2, longest: 3600).pause(after: attempts)
     }
 
-    /// Sends a request to check the state of an item, and notes the time of the service.
+    /// Sends a request to check the state of an item, and notes a response of the service.
     private var fetch: RemoteTransport {
-        { [collection, time] request, body in
+        { [collection, contact] request, body in
             let response = try await collection.transport(request, body)
-            if collection.remote.answer(response.head, response.body, to: nil) != .foreign { time.note(response.head) }
+            if collection.remote.answer(response.head, response.body, to: nil) != .foreign {
+                contact.note(response.head)
+            }
             return response
         }
+    }
+
+    /// Returns whether the service responds to a request for the item of a change, even if it does not find the item.
+    private func isResponding(to entry: OutboxDatabase.Entry) async -> Bool {
+        // An error has the same meaning as no response.
+        _ = try? await fetch(collection.remote.request(forItem: entry.change.object), nil)
+        return contact.takeResponse()
     }
 
     private mutating func attempt(_ entry: OutboxDatabase.Entry) async throws {
@@ -199,11 +208,10 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             return try await park(entry, .conflict, "the item of this change was never created")
         }
         var change = entry.change
-        if change.sentAt == nil { change.sentAfter = time.latest }
+        if change.sentAt == nil { change.sentAfter = contact.latestTime }
         let standing: ChangeStanding
         do {
-            standing = try await collection.remote.standing(
-                of: change, wasSent: wasSent, claimed: try await collection.outbox.claimedIDs(), fetching: fetch)
+            standing = try await self.standing(of: change, wasSent: wasSent)
         } catch {
             // Only the check failed, so the state of the change stays the same.
             return try await note(
@@ -221,9 +229,17 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
     }
 
+    private func standing(of change: Change, wasSent: Bool) async throws -> ChangeStanding {
+        let (remote, claimed) = (collection.remote, try await collection.outbox.claimedIDs())
+        let standing = try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
+        guard wasSent, change.kind == .create, standing == .pending, remote.searchDelay > .zero else { return standing }
+        try await Task.sleep(for: remote.searchDelay)
+        return try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
+    }
+
     private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
         var change = entry.change
-        if change.sentAt == nil { (change.sentAt, change.sentAfter) = (now, time.latest) }
+        if change.sentAt == nil { (change.sentAt, change.sentAfter) = (now, contact.latestTime) }
         let request: (head: HTTPRequest, body: Data?)
         do {
             request = try collection.remote.request(for: change)
@@ -249,10 +265,11 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         do {
             let (head, response) = try await collection.transport(request.head, request.body)
             let answer = collection.remote.answer(head, response, to: change.kind)
-            if answer == .foreign { failure = RemoteFailure(head, response) } else { time.note(head) }
+            if answer == .foreign { failure = RemoteFailure(head, response) } else { contact.note(head) }
             outcome = ResponseOutcome(of: change.kind, head, response, answer: answer, at: now)
             if answer == .done, change.kind == .create || (change.kind == .update && !response.isEmpty) {
                 item = try collection.remote.item(head, response)
+                if change.kind == .update { try item?.requireID(change.object) }
             }
             // A service also responds with 404 if the user lacks the permission for the change.
             if answer == .gone, change.kind != .create,
@@ -262,6 +279,13 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                     "\(head.status.code), although the item exists: this account may lack the permission")
             } else {
                 isItemGone = answer == .gone
+            }
+            // Some services respond with 412 if the item of a conditional request is missing.
+            if answer == .refused, change.kind != .create, case .conflict(let why) = outcome,
+                try await collection.remote.item(change.object, fetching: fetch) == nil
+            {
+                outcome = change.kind == .delete ? .done : .conflict("it no longer exists (\(why))")
+                isItemGone = true
             }
             // The item may be that of an earlier attempt, or of this one, if a proxy has repeated the request.
             if change.kind == .create, case .conflict = outcome,
@@ -336,13 +360,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         case .refused(let why): try await park(entry, .refused, why)
         }
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
-        noteSilence(outcome, error)
+        await noteSilence(outcome, error, of: entry)
     }
 
     private mutating func noteResponse() { (silenceCount, hasResponse) = (0, true) }
 
     /// Ends the run if the service is unreachable, because the requests for other changes would fail too.
-    private mutating func noteSilence(_ outcome: ResponseOutcome, _ error: (any Error)?) {
+    private mutating func noteSilence(
+        _ outcome: ResponseOutcome, _ error: (any Error)?, of entry: OutboxDatabase.Entry
+    ) async {
         let why: String
         var cannotSend = false
         switch outcome {
@@ -356,11 +382,16 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             why = words
         default: return noteResponse()
         }
-        silenceCount += 1
+        // If the service has responded to a check, the failure may concern only this change.
+        silenceCount = contact.takeResponse() ? 1 : silenceCount + 1
         lastSilence =
             error.flatMap { $0 as? AccountError }?.offline
             ?? AccountError(.serviceUnavailable, "no response from the service: \(why)", cause: error)
         guard !isOver, cannotSend || silenceCount >= Self.maximumSilence else { return }
+        if !cannotSend, await isResponding(to: entry) {
+            silenceCount = 0
+            return
+        }
         report.problem = lastSilence
         isOver = true
     }
@@ -435,20 +466,6 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     private func changed(_ item: RemoteItem?, _ change: Change) throws -> RemoteItem? {
         guard let item, let json = try collection.remote.item(item.json, with: change) else { return item }
         return RemoteItem(id: item.id, json: json)
-    }
-}
-
-/// The latest time of the service that a synchronization has received.
-private final class ServiceTime: Sendable {
-    private let date = Mutex<Date?>(nil)
-
-    var latest: Date? { date.withLock { $0 } }
-
-    /// Notes the `Date` of a response (RFC 9110, section 6.6.1). A response from a cache has an older date, which is
-    /// also a time before the next request.
-    func note(_ head: HTTPResponse) {
-        guard let text = head.headerFields[values: .date].first, let new = HTTPDate.date(from: text) else { return }
-        date.withLock { $0 = new }
     }
 }
 

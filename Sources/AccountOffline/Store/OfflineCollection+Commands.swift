@@ -33,9 +33,11 @@ extension OfflineCollection: SynchronizableStorage {
         _ id: UUID, keepingMine: Bool
     ) async throws(AccountError) -> (isFound: Bool, problem: AccountError?) {
         guard let pending = try await pendingChanges().first(where: { $0.id == id }) else { return (false, nil) }
-        guard pending.state.needsDecision else {
+        // The user may drop any change, such as one that a proxy never lets through.
+        guard pending.state.needsDecision || !keepingMine else {
             throw AccountError(
-                .invalidArgument, "this change needs no decision: AccountKit has not finished sending it")
+                .invalidArgument, "this change needs no decision: the next synchronization sends it",
+                hint: "to drop it, use --theirs")
         }
         guard try await resolve(id, keepingMine ? .keepMine : .discard) else { return (false, nil) }
         guard !keepingMine else { return (true, nil) }

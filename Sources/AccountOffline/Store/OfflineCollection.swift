@@ -28,7 +28,12 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
 
     /// The reason why AccountKit dropped unusable stored lists, which must be requested again. `nil` if AccountKit has
     /// dropped no lists.
-    public var droppedLists: AccountError? { lists.whyDropped }
+    public var droppedLists: AccountError? {
+        var error = lists.whyDropped
+        // The hint is about data that the app cannot request again.
+        error?.hint = nil
+        return error
+    }
 
     let lists: ListDatabase
     let outbox: OutboxDatabase

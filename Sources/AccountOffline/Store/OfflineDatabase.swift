@@ -160,9 +160,14 @@ struct OfflineDatabase: Sendable {
     private static func storedVersion(_ database: Database, _ path: String, expecting version: Int) throws -> Int {
         let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
         guard stored == 0 || stored == version else {
-            throw AccountError(
-                .unsupportedVersion,
-                "\(path) was written by another version, and was not changed", hint: "update this program")
+            throw stored > version
+                ? AccountError(
+                    .unsupportedVersion, "\(path) was written by a later version of this program",
+                    hint: "update this program")
+                : AccountError(
+                    .unsupportedVersion, "\(path) was written by an earlier version of this program",
+                    hint: "send its changes with the version that wrote them, or move the file away to continue "
+                        + "without them")
         }
         return stored
     }

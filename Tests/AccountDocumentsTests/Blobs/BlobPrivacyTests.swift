@@ -165,6 +165,23 @@ struct BlobPrivacyTests {
         #expect(try await blobs.refresh("a", owner: "o").data() == Data(Self.text))
     }
 
+    @Test(
+        arguments: [
+            [HTTPField.Name("X-Accepted-OAuth-Scopes")!: "files", HTTPField.Name("X-OAuth-Scopes")!: "read:user"],
+            [HTTPField.Name("X-GitHub-SSO")!: "required; url=https://github.com/orgs/x/sso"],
+        ] as [HTTPFields])
+    func `Keeps a blob if the token lacks the permission to find it`(fields: HTTPFields) async throws {
+        let scene = try await BlobScene()
+        await scene.service.put(Self.text)
+        let blobs = try await scene.open()
+        _ = try await blobs.blob("a", owner: "o")
+        await scene.service.fail(.status(.notFound, fields, #"{"message":"Not Found"}"#))
+        let error = await #expect(throws: AccountError.self) { try await blobs.refresh("a", owner: "o") }
+        #expect(error?.code == .requestFailed)
+        #expect(error?.message.contains("sign in") == true, "\(error?.message ?? "")")
+        #expect(try await blobs.storedBlob("a", owner: "o")?.data() == Data(Self.text))
+    }
+
     @Test(arguments: ["/Library", "/Library/Caches", "/Library/Caches/Offline"])
     func `Refuses to store blobs below a folder that others can write to`(place: String) async throws {
         let scene = try await BlobScene()

@@ -171,6 +171,21 @@ struct BlobResumeTests {
         #expect(try await scene.open().storedBlob("a", owner: "o")?.byteCount == Self.size)
     }
 
+    @Test func `Refuses a blob that a server has compressed, but no compressed file`() async throws {
+        let scene = try await BlobScene()
+        await scene.service.put(Self.bytes)
+        for fields in [
+            [.contentEncoding: "gzip", .contentLength: nil, .transferEncoding: "chunked"],
+            [.contentEncoding: "br", .eTag: "W/\"v1\""], [.contentEncoding: "GZIP", .eTag: nil],
+        ] as [[HTTPField.Name: String?]] {
+            await scene.service.fail(.whole(fields))
+            await expectAccountError(.requestFailed) { try await scene.open().blob("a", owner: "o") }
+            #expect(scene.files.isEmpty)
+        }
+        await scene.service.fail(.whole([.contentEncoding: "x-gzip"]))
+        #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == Self.bytes)
+    }
+
     @Test func `Resumes a cancelled blob download on the next request`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(Self.bytes)

@@ -74,7 +74,7 @@ struct BlobUploadTests {
         arguments: [
             (200, [.contentType: "text/html"], "<html>Welcome</html>"), (200, [:], ""), (200, [:], "OK"),
             (201, [.contentType: "text/html; charset=utf-8"], "<html>"), (204, [.contentType: "text/html"], ""),
-            (202, [:], "later"),
+            (202, [:], "later"), (200, [.contentType: "text/html", .eTag: "\"page\""], "<html>Welcome</html>"),
         ] as [(Int, HTTPFields, String)])
     func `Does not count an upload as done if another server responds`(
         status: Int, fields: HTTPFields, body: String

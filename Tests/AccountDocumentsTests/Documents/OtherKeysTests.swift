@@ -1,3 +1,4 @@
+import AccountKit
 import Foundation
 import Testing
 
@@ -42,6 +43,40 @@ struct OtherKeysTests {
         note.title = "new"
         let bytes = [UInt8](try PropertyListDocument.encode(note, format: format))
         #expect(try Self.tree(bytes) == Self.tree(text("new")))
+    }
+
+    /// `plutil` writes a UID as a dictionary with only this key.
+    @Test(arguments: [
+        "<dict><key>CF$UID</key><integer>7</integer></dict>",
+        "<array><dict><key>CF$UID</key><integer>7</integer></dict></array>",
+    ])
+    func `Refuses a document with a value that it cannot keep`(value: String) {
+        let text = "<plist><dict><key>title</key><string>a</string><key>x</key>\(value)</dict></plist>"
+        let error = #expect(throws: PropertyListDocument.Unreadable.self) {
+            try PropertyListDocument.decode(Note.self, from: Array(text.utf8))
+        }
+        #expect(error?.reason.hasPrefix("at x") == true, "\(error?.reason ?? "")")
+        #expect(error?.reason.hasSuffix("a reference (UID) of a keyed archive") == true)
+    }
+
+    @Test(arguments: [DocumentFormat.binary, .xml])
+    func `Keeps the format of a document of another program`(format: DocumentFormat) async throws {
+        let folder = try DocumentFolder()
+        let archive = try DocumentArchive<Note>(
+            "Notes", folder: folder.documents, root: folder.root, format: .xml, seal: nil, files: nil)
+        try await archive.change(from: Note(title: "a")) { _ in }
+        // XML contains neither fractions of seconds nor all characters.
+        let isBinary = format == .binary
+        let (text, date) = (isBinary ? "a\u{1}b" : "ab", Date(timeIntervalSinceReferenceDate: isBinary ? 0.5 : 1))
+        let list = try PropertyListSerialization.data(
+            fromPropertyList: ["title": "a", "x": text, "date": date], format: isBinary ? .binary : .xml, options: 0)
+        try folder.write(list, to: folder.document)
+        try await archive.change(from: Note(title: "")) { $0.title = "b" }
+        let bytes = try folder.bytes(folder.document)
+        #expect(DocumentFormat(of: bytes) == format)
+        let saved = try #require(try Self.tree(bytes) as? [String: Any])
+        #expect(saved["title"] as? String == "b" && saved["x"] as? String == text)
+        #expect(saved["date"] as? Date == date)
     }
 
     @Test func `Keeps unknown members with their element when elements move`() throws {

@@ -1,3 +1,4 @@
+import AccountKit
 import Foundation
 import Testing
 
@@ -97,12 +98,77 @@ struct PropertyListDocumentTests {
         ("<plist><array><strng>canary</strng></array></plist>", "it is not a valid property list"),
         ("<plist><array><integer>canary</integer></array></plist>", "at 1: a value has the wrong type"),
         ("<plist><dict/></plist>", "a value has the wrong type"),
+        (
+            "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
+            "two keys of a dictionary are equal, or differ only in their Unicode form"
+        ),
+        (
+            "<plist><array><dict><key>\u{E9}</key><true/><key>e\u{301}</key><true/></dict></array></plist>",
+            "two keys of a dictionary are equal, or differ only in their Unicode form"
+        ),
     ])
     func `Says what is wrong with a property list, without its content`(text: String, reason: String) {
         let error = #expect(throws: PropertyListDocument.Unreadable.self) {
             try PropertyListDocument.decode([String].self, from: Array(text.utf8))
         }
         #expect(error?.reason == reason)
+    }
+
+    @Test func `Decodes dictionaries whose keys differ from each other`() throws {
+        let list = """
+            <plist><array><dict><key>a</key><dict><key>a</key><array><dict><key>a</key><true/></dict></array></dict>\
+            <key>b</key><true/><key></key><true/></dict><dict><key>a</key><true/></dict></array></plist>
+            """
+        #expect(try PropertyListDocument.decode([Anything].self, from: Array(list.utf8)).count == 2)
+    }
+
+    /// Python's `plistlib` writes such lists. `objects` are the values, and `offsets` their positions.
+    @Test(arguments: [
+        // {"a": UID 3}
+        (
+            [0xD1, 1, 2, 0x51, 0x61, 0x80, 3], [8, 11, 13],
+            "it contains a reference (UID), which only keyed archives may contain"
+        ),
+        // {"é": true, "é": true}, composed and decomposed
+        (
+            [0xD2, 1, 2, 3, 3, 0x61, 0, 0xE9, 0x62, 0, 0x65, 3, 1, 9], [8, 13, 16, 21],
+            "two keys of a dictionary are equal, or differ only in their Unicode form"
+        ),
+    ])
+    func `Refuses a binary list that it could not save whole`(
+        objects: [UInt8], offsets: [UInt8], reason: String
+    ) {
+        let trailer: [UInt8] =
+            [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, UInt8(offsets.count)] + [0, 0, 0, 0, 0, 0, 0, 0]
+            + [0, 0, 0, 0, 0, 0, 0, UInt8(8 + objects.count)]
+        let error = #expect(throws: PropertyListDocument.Unreadable.self) {
+            try PropertyListDocument.decode(Anything.self, from: "bplist00".utf8 + objects + offsets + trailer)
+        }
+        #expect(error?.reason == reason)
+    }
+
+    /// XML 1.0, section 2.11
+    @Test(arguments: [
+        ("a&#13;b&#xD;&#10;c", "a\rb\r\nc"), ("a\r\nb\rc\n", "a\nb\nc\n"), ("\r\r\n", "\n\n"),
+    ])
+    func `Reads and writes the ends of lines of XML like other programs`(text: String, value: String) throws {
+        let list = "<plist>\r\n<array>\r<string>\(text)</string></array></plist>"
+        let read = try PropertyListDocument.decode([String].self, from: Array(list.utf8))
+        #expect(read == [value] && read[0].utf8.elementsEqual(value.utf8))
+        let written = String(decoding: try PropertyListDocument.encode(read, format: .xml), as: UTF8.self)
+        #expect(!written.utf8.contains(0x0D))
+        let again = try PropertyListDocument.decode([String].self, from: Array(written.utf8))
+        #expect(again.first?.utf8.elementsEqual(value.utf8) == true)
+    }
+
+    @Test(arguments: ["a\u{1}b", "\u{0}", "\u{FFFE}", "\u{FFFF}"])
+    func `Saves characters that XML cannot contain only in a binary list`(text: String) throws {
+        let error = #expect(throws: AccountError.self) { try PropertyListDocument.encode([text], format: .xml) }
+        #expect(error?.code == .invalidArgument)
+        #expect(error?.message.hasSuffix("a text contains a control character") == true)
+        let bytes = [UInt8](try PropertyListDocument.encode([text], format: .binary))
+        #expect(try PropertyListDocument.decode([String].self, from: bytes) == [text])
+        #expect(throws: Never.self) { try PropertyListDocument.encode(["\u{FFFD}\u{10000}\t\u{85}"], format: .xml) }
     }
 
     @Test func `Names the encoding of a property list that is not UTF-8`() {

@@ -55,6 +55,22 @@ struct ScriptedTransportTests {
         #expect(error?.message == "https://api.example.com responded with status \(expected)")
     }
 
+    /// Some gateways compress each response, although the request does not allow that.
+    @Test(arguments: [("application/json; charset=utf-8", true), (nil, true), ("application/x-tar", false)])
+    func `Decompresses a text that a gateway has compressed, but no file`(type: String?, isText: Bool) async throws {
+        let compressed = try #require(Data(base64Encoded: "H4sIAAAAAAACA6tWykxRsjKvBQBDXwcSCAAAAA=="))
+        var head = HTTPResponse(status: .ok, headerFields: [.contentEncoding: "gzip"])
+        head.headerFields[.contentType] = type
+        let plain = Data(#"{"id":7}"#.utf8)
+        let transport = ScriptedTransport([.response(head, compressed), .response(head, plain)])
+        let api = try await api(transport)
+        let response = try await api.get("/gists/7")
+        #expect(response.body == (isText ? plain : compressed))
+        #expect(response.head.headerFields[.contentEncoding] == (isText ? nil : "gzip"))
+        // A label alone changes nothing.
+        #expect(try await api.get("/gists/7").body == plain)
+    }
+
     @Test func `Throws an error for an offline transport and keeps the account`() async throws {
         let transport = ScriptedTransport([.offline, .json(#"{"id":1}"#)])
         let api = try await api(transport)

@@ -121,6 +121,32 @@ struct BoundTokensTests {
         }
     }
 
+    @Test(arguments: [nil, "n1"])
+    func `Begins with the stored nonce, and stores the newest one`(newest: String?) async throws {
+        let field = newest == nil ? "X-Other" : "DPoP-Nonce"
+        let response = LoopbackServer.Action.response(
+            200, ["Content-Type": "application/json", field: newest ?? ""], Self.bound)
+        try await withServer(["/token": [response]]) { server in
+            var account = account(at: server, try ProofKey.random())
+            account.credentials.proofNonce = "n0"
+            let credentials = try await authority(server).refresh(account)
+            #expect(try server.requests.map { try proof($0).claims["nonce"]?.string } == ["n0"])
+            #expect(credentials.proofNonce == newest ?? "n0")
+        }
+    }
+
+    @Test func `Obtains a nonce first if a refused proof may spend the token`() async throws {
+        try await withServer(["/token": [Self.demand("n1"), .json(Self.bound)]]) { server in
+            var account = account(at: server, try ProofKey.random())
+            account.credentials.proofNonce = "old"
+            let authority = try OAuthAuthority(
+                issuer: server.address, clientID: "tool", service: .bluesky, endpoints: .all(at: server.address))
+            #expect(try await authority.refresh(account).refreshToken == Secret("r2"))
+            #expect(server.requests.map { $0.body.contains("r1") } == [false, true])
+            #expect(try proof(server.requests[1]).claims["nonce"]?.string == "n1")
+        }
+    }
+
     @Test func `Sends a refused refresh token at most twice`() async throws {
         let key = try ProofKey.random()
         try await withServer(["/token": [Self.demand("n1"), Self.demand("n2"), Self.demand("n3")]]) { server in

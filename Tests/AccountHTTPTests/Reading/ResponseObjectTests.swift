@@ -11,7 +11,7 @@ struct ResponseObjectTests {
         ResponseObject(WipedBytes(text.utf8), secrets: ["access_token", "refresh_token"])
     }
 
-    @Test("Reads a secret outside the decoder and leaves a placeholder")
+    @Test("Reads a secret and leaves a placeholder")
     func secrets() throws {
         let object = try #require(
             read(

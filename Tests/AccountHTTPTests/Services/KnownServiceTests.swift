@@ -36,22 +36,81 @@ struct KnownServiceTests {
         #expect(KnownService.github.tokenURLs(at: "github.com") == [])
     }
 
+    /// Returns a URL of a form.
+    private static func example(_ form: String) -> String {
+        ["HOST", "TENANT", "REGION", "ORG", "POOL", "DOMAIN", "PROJECT", "REALM"].reduce(form) {
+            $0.replacing($1, with: $1.lowercased())
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0", "entra"),
+            ("https://login.microsoftonline.us/contoso.example/v2.0", "entra"),
+            ("https://login.microsoftonline.com/contoso", nil), ("https://login.microsoftonline.com/a/b/v2.0", nil),
+            ("https://tenant.eu.auth0.com/", "auth0"), ("https://auth0.com", nil), ("https://a.b.c.auth0.com", nil),
+            ("https://dev-1.okta.com/oauth2/default", "okta"), ("https://okta.com", nil),
+            ("https://okta.com.example", nil), ("https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a", "cognito"),
+            ("https://cognito-idp.eu-west-1.amazonaws.com", nil), ("https://abc.supabase.co/auth/v1", "supabase"),
+            ("https://abc.supabase.co", nil), ("https://id.example:8443/realms/main", "keycloak"),
+            ("https://id.example/auth/realms/main", "keycloak"), ("https://id.example/x/realms/main", nil),
+            ("http://localhost/realms/main", nil), ("https://codeberg.org", "gitea"),
+        ] as [(String, String?)])
+    func `Recognizes an issuer by the form of its host and path`(issuer: String, name: String?) throws {
+        #expect(try KnownService.at(issuer)?.name == name)
+    }
+
+    @Test func `Lets the metadata of an issuer name only the servers of its entry`() throws {
+        let cognito = KnownService.cognito
+        #expect(cognito.hasEndpoints(on: try ServiceURL("https://shop.auth.eu-west-1.amazoncognito.com")))
+        #expect(!cognito.hasEndpoints(on: try ServiceURL("https://shop.auth.eu-west-1.amazoncognito.com.example")))
+        #expect(!cognito.hasEndpoints(on: try ServiceURL("https://evil.example")))
+        #expect(!KnownService.keycloak.hasEndpoints(on: try ServiceURL("https://evil.example")))
+    }
+
+    @Test func `Uses the fixed redirect URI of a service that compares the port`() throws {
+        func options(
+            at issuer: String, _ options: OAuthRequestOptions = OAuthRequestOptions()
+        ) throws -> OAuthRequestOptions? {
+            try OAuthAuthority(issuer: issuer, clientID: "tool", options: options).resolvedService?.connection.options
+        }
+        #expect(try options(at: "https://discord.com")?.redirectURI == "http://127.0.0.1:8400/callback")
+        let own = OAuthRequestOptions(redirectURI: "http://127.0.0.1:9000/callback")
+        #expect(try options(at: "https://discord.com", own)?.redirectURI == own.redirectURI)
+        #expect(try #require(try options(at: "https://gitlab.com")).redirectURI == nil)
+        #expect(try options(at: "https://bsky.social")?.bindsTokens == true)
+    }
+
     @Test("Finds each known service by its unique name and its issuer")
     func entries() throws {
-        #expect(Set(KnownService.all.map(\.name)).count == KnownService.all.count)
+        let names = KnownService.all.flatMap { [$0.name] + $0.otherNames }
+        #expect(Set(names).count == names.count)
         for service in KnownService.all {
-            #expect(KnownService.named(service.name.uppercased()) == service)
-            let found = try #require(try OAuthAuthority(issuer: service.issuer, clientID: "tool").resolvedService)
-            #expect(found.connection.known == service)
-            #expect(found.connection.name == service.issuer)
-            #expect(found.scopes.scopes == service.scopes)
-            #expect(service.registrationPage.hasPrefix("https://"))
+            for name in [service.name.uppercased()] + service.otherNames {
+                #expect(KnownService.named(name) == service)
+            }
+            for form in [service.issuer] + service.issuerForms {
+                let issuer = Self.example(form)
+                let found = try #require(try OAuthAuthority(issuer: issuer, clientID: "tool").resolvedService)
+                #expect(found.connection.known == service, "\(form)")
+                #expect(found.connection.name == issuer)
+                #expect(found.scopes.scopes == service.scopes)
+            }
+            #expect(service.hasDefaultIssuer == (Self.example(service.issuer) == service.issuer))
+            for page in [service.registrationPage, service.documentation] + service.quirks.errors.map(\.source) {
+                #expect(page.hasPrefix("https://"))
+            }
         }
         #expect(KnownService.named("nobody") == nil)
+        // Earlier versions stored this name.
+        #expect(KnownService.named("microsoft") == .entra)
     }
 
     @Test("Lists only valid URLs for known services and their other hosts")
     func urls() throws {
+        let named = try Issuer("https://github.com/login/oauth")
+        #expect(
+            KnownService.github.url(.token, at: named)?.description == "https://github.com/login/oauth/access_token")
         let (home, elsewhere) = (try Issuer("https://github.com"), try Issuer("https://git.example"))
         for service in KnownService.all {
             for endpoints in [service.endpoints, service.endpointsElsewhere].compactMap(\.self) {
@@ -59,7 +118,9 @@ struct KnownServiceTests {
                     #expect(text.hasPrefix("/") || (try? ServiceURL(text)) != nil, "\(text)")
                 }
             }
-            for text in service.origins { #expect(try ServiceURL(origin: text).description == text) }
+            for text in service.origins.map({ Self.example($0) }) {
+                #expect(try ServiceURL(origin: text).description == text)
+            }
         }
         #expect(KnownService.github.url(.userInfo, at: home)?.description == "https://api.github.com/user")
         #expect(KnownService.github.url(.userInfo, at: elsewhere)?.description == "https://git.example/api/v3/user")
@@ -298,6 +359,72 @@ struct KnownServiceTests {
         }
     }
 
+    // MARK: The meanings of errors
+
+    @Test(
+        arguments: [
+            (.github, 200, #"{"error":"bad_refresh_token"}"#, .invalidGrant),
+            (.gitlab, 401, #"{"error":"invalid_grant"}"#, .invalidGrant),
+            (
+                .gitea, 400, #"{"error":"unauthorized_client","error_description":"token was already used"}"#,
+                ErrorMeaning.needsUser
+            ),
+            (
+                .gitea, 400, #"{"error":"unauthorized_client","error_description":"unable to parse refresh token"}"#,
+                .unauthorizedClient
+            ),
+            (.google, 400, #"{"error":"invalid_grant","error_subtype":"invalid_rapt"}"#, ErrorMeaning.needsUser),
+            (.google, 400, #"{"error":"invalid_grant"}"#, .invalidGrant),
+            (.google, 401, #"{"error":"deleted_client"}"#, .invalidClient),
+            (.entra, 400, #"{"error":"invalid_grant","suberror":"basic_action"}"#, ErrorMeaning.needsUser),
+            (.entra, 400, #"{"error":"invalid_grant","suberror":"bad_token"}"#, .invalidGrant),
+            (.entra, 400, #"{"error":"invalid_grant","claims":"{}"}"#, ErrorMeaning.needsUser),
+            (.atlassian, 403, #"{"error":"invalid_grant"}"#, .invalidGrant),
+            (
+                .atlassian, 403, #"{"error":"unauthorized_client","error_description":"refresh_token is invalid"}"#,
+                ErrorMeaning.needsUser
+            ),
+            (.slack, 200, #"{"ok":false,"error":"invalid_refresh_token"}"#, .invalidGrant),
+            (.slack, 200, #"{"ok":false,"error":"bad_client_secret"}"#, .invalidClient),
+            (.discord, 400, #"{"error":"invalid_request"}"#, .invalidRequest),
+            // What keeps a session counts everywhere, and what ends it only at its service.
+            (.okta, 400, #"{"error":"invalid_grant","suberror":"basic_action"}"#, ErrorMeaning.needsUser),
+            (.okta, 400, #"{"error":"invalid_refresh_token"}"#, "invalid_refresh_token"),
+        ] as [(KnownService, Int, String, OAuthErrorCode)])
+    func `Reads the error of a refresh as the entry of the service says`(
+        service: KnownService, status: Int, body: String, code: OAuthErrorCode
+    ) throws {
+        let response = ServiceResponse(status, ["Content-Type": "application/json"], body)
+        let parser = ResponseParser(.token, quirks: service.quirks, isRefresh: true)
+        let thrown = failure { try parser.credentials(in: response, for: "tool") }
+        #expect(kind(thrown) == .oauthError(code))
+        let ends = if case .clear? = thrown.map(SessionDecision.afterRefresh) { true } else { false }
+        #expect(ends == (code == .invalidGrant))
+    }
+
+    @Test(arguments: ["token_revoked", "account_inactive", "invalid_auth", "ratelimited"])
+    func `Reads Slack's errors of user info with status 200`(code: String) {
+        let response = ServiceResponse(200, ["Content-Type": "application/json"], #"{"ok":false,"error":"\#(code)"}"#)
+        let parser = ResponseParser(.userInfo, quirks: KnownService.slack.quirks)
+        let thrown = failure { try parser.identity(in: response) }
+        // An address that Slack does not allow also gets `invalid_auth`.
+        let isDead = ["token_revoked", "account_inactive"].contains(code)
+        #expect((thrown == .bearerChallenge(error: "invalid_token")) == isDead)
+        #expect(thrown != nil)
+    }
+
+    @Test func `Reads the request for slower polls with status 429`() {
+        let parser = ResponseParser(.token, quirks: KnownService.auth0.quirks)
+        for (body, expected) in [
+            (#"{"error":"slow_down"}"#, AuthorityError.oauthError(.slowDown)),
+            (#"{"error":"too_many_requests"}"#, .unavailable(status: 429, retryAfter: nil)),
+        ] {
+            let response = ServiceResponse(429, ["Content-Type": "application/json"], body)
+            let thrown = failure { try parser.credentials(in: response, for: "tool") }
+            #expect(kind(thrown) == expected)
+        }
+    }
+
     // MARK: Microsoft
 
     @Test("Redirects Microsoft sign-ins to localhost")
@@ -309,7 +436,7 @@ struct KnownServiceTests {
                 "authorization_endpoint":"\(address)/authorize"}
                 """)
         } _: { server in
-            let authority = try authority(.microsoft, server.address + "/common/v2.0")
+            let authority = try authority(.entra, server.address + "/common/v2.0")
             let address = try await authority.beginBrowserSignIn().url
             #expect(address.contains("&redirect_uri=http%3A%2F%2Flocalhost%3A"))
             #expect(address.contains("offline_access"))
@@ -322,7 +449,7 @@ struct KnownServiceTests {
             .json(#"{"error":"authorization_declined","error_codes":[70018]}"#, status: 400)
         } _: { server in
             let authority = try OAuthAuthority(
-                issuer: server.address, clientID: "tool", service: .microsoft, endpoints: .all(at: server.address))
+                issuer: server.address, clientID: "tool", service: .entra, endpoints: .all(at: server.address))
             let thrown = await asyncFailure { try await authority.pollDeviceSignIn(Self.device) }
             #expect(kind(thrown) == .oauthError(.accessDenied))
         }

@@ -45,13 +45,15 @@ struct QueuedRevocationTests {
     @Test func `Queues the tokens again in the same place after a crash`() async throws {
         let store = try await AccountStore.inMemory(
             signedIn: Fixture.alice, clock: clock, storage: InMemoryArchiveStorage())
-        let driver = store.driver
-        try await driver.withTransaction { transaction in
-            try await driver.revocations.add(Fixture.replaced, at: clock.now, in: transaction)
+        let vault = store.vault
+        try await vault.change { draft in
+            try await vault.revocations.add(Fixture.replaced, at: clock.now, in: draft.transaction)
             // The process died before it removed the account, so the next sign-out queues the same tokens.
-            for _ in 1...2 { try await driver.revocations.add(Fixture.alice, at: clock.now, in: transaction) }
+            for _ in 1...2 {
+                try await vault.revocations.add(Fixture.alice, at: clock.now, in: draft.transaction)
+            }
         }
-        let queued = await driver.revocations.pending().map(\.payload.account.credentials)
+        let queued = await vault.revocations.pending().map(\.payload.account.credentials)
         #expect(queued == [Fixture.replaced.credentials, Fixture.alice.credentials])
     }
 
@@ -69,7 +71,7 @@ struct QueuedRevocationTests {
         refused.fail(isRefusal: true, at: Fixture.now.addingTimeInterval(120))
         let waiting = QueuedRevocation(of: GoldenEntry.account, waitsForSignOut: true, at: Fixture.now)
         for (golden, expected) in [(GoldenEntry.refusedRevocation, refused), (.waitingRevocation, waiting)] {
-            let pending = try await store(with: golden).driver.revocations.pending()
+            let pending = try await store(with: golden).vault.revocations.pending()
             #expect(pending.count == 1)
             expect(try #require(pending.first).payload, isLike: expected)
         }
@@ -82,7 +84,7 @@ struct QueuedRevocationTests {
         #expect(await store.deliverRevocations { _ in refusing }.isEmpty)
         clock.advance(by: .seconds(1))
         #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [false])
-        let pending = try #require(await store.driver.revocations.pending().first).payload
+        let pending = try #require(await store.vault.revocations.pending().first).payload
         #expect(pending.attemptCount == 3 && pending.refusalCount == 2)
         #expect(pending.date == Fixture.now.addingTimeInterval(60))
         clock.advance(by: .seconds(86_400))

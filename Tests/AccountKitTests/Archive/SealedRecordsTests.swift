@@ -11,7 +11,7 @@ struct SealedRecordsTests {
     }
 
     @Test func `Writes, reads and replaces a sealed record`() async throws {
-        let records = try await store().driver.revocations.records
+        let records = try await store().vault.revocations.records
         let entry = records.entries[2]
         try await storage.withTransaction(timeout: .zero) { transaction in
             #expect(try await records.record(entry, { try await transaction.read($0) }) == nil)
@@ -34,19 +34,19 @@ struct SealedRecordsTests {
     }
 
     @Test func `Does not open a sealed record for another purpose`() async throws {
-        let driver = try await store().driver
+        let vault = try await store().vault
         let bytes = try await storage.withTransaction(timeout: .zero) { transaction in
-            let queued = try await driver.revocations.add(Fixture.bob, at: Fixture.now, in: transaction)
+            let queued = try await vault.revocations.add(Fixture.bob, at: Fixture.now, in: transaction)
             return try #require(try await transaction.read(queued.entry)).bytes
         }
-        _ = try await driver.revocations.records.open(bytes)
-        await expectAccountError(.authenticationFailed) { try await driver.offlineKeys.records.open(bytes) }
+        _ = try await vault.revocations.records.open(bytes)
+        await expectAccountError(.authenticationFailed) { try await vault.offlineKeys.records.open(bytes) }
     }
 
     @Test func `Keeps the secrets of a written record in one guarded allocation`() async throws {
-        let driver = try await store().driver
+        let vault = try await store().vault
         let queued = try await storage.withTransaction(timeout: .zero) { transaction in
-            try await driver.revocations.add(GoldenEntry.account, at: Fixture.now, in: transaction)
+            try await vault.revocations.add(GoldenEntry.account, at: Fixture.now, in: transaction)
         }
         let addresses = queued.payload.sealedSecrets.map { sealed in
             sealed.secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }

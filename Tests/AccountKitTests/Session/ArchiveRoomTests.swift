@@ -23,15 +23,15 @@ struct ArchiveRoomTests {
 
     /// Writes an archive that uses the room for longer tokens.
     private func fill(_ store: AccountStore, with change: (inout Account, Int) -> Void) async throws {
-        let archive = store.driver.archive
-        try await store.driver.withTransaction { transaction in
-            guard case .present(var account, let revision) = await archive.load(in: transaction) else { return }
-            let keys = try await archive.opened(revision, in: transaction).keys
-            let used = try archive.codec.seal(account, with: keys).bytes.count
+        let codec = store.vault.codec
+        try await store.vault.change { draft in
+            guard case .present(var account, let revision) = await draft.stored() else { return }
+            let keys = try await draft.opened(revision).keys
+            let used = try codec.seal(account, with: keys).bytes.count
             change(&account, ArchivePropertyList.maximumByteCount - used - 1024)
-            let bytes = try archive.codec.seal(account, with: keys).bytes
+            let bytes = try codec.seal(account, with: keys).bytes
             #expect(bytes.count > ArchivePropertyList.maximumByteCount - 8192)
-            _ = try await transaction.replace(.account, with: bytes, ifRevision: revision)
+            _ = try await draft.transaction.replace(.account, with: bytes, ifRevision: revision)
         }
         _ = await store.load()
     }

@@ -213,7 +213,7 @@ struct CheckFlowTests {
 
     @Test(arguments: [Fixture.alice, Fixture.expired, Fixture.withoutRefreshToken])
     func `Never signs the user out by mistake in any sequence of check results`(account: Account) async {
-        let contents: [ArchiveReader.Content] = [
+        let contents: [Vault.Content] = [
             .present(account, Fixture.old), .present(Fixture.replaced, Fixture.other),
             .present(Fixture.bob, Fixture.other), .absent(Self.never),
             .unreadable(AccountError(.damaged, "")),

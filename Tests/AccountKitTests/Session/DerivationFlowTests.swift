@@ -293,7 +293,7 @@ struct DerivationFlowTests {
     func `Never loses a refresh token in any sequence of derivation results`(
         derivation: Derivation
     ) async {
-        let contents: [ArchiveReader.Content] = [
+        let contents: [Vault.Content] = [
             .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
             .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
             .unreadable(AccountError(.damaged, "")),

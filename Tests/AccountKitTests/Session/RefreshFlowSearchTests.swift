@@ -42,7 +42,7 @@ struct RefreshFlowSearchTests {
     }
 
     private func search(_ subject: Subject, supportsPerGrantRevocation: Bool) async {
-        let contents: [ArchiveReader.Content] =
+        let contents: [Vault.Content] =
             [
                 .present(subject.account, Fixture.old), .present(subject.renamed, Fixture.other),
                 .present(subject.replaced, Fixture.other), .absent(Fixture.ended),
@@ -178,7 +178,7 @@ struct RefreshFlowSearchTests {
     /// The conditions at the end.
     private func check(
         _ outcome: RefreshOutcome, _ run: Run, of subject: Subject, _ events: [EffectResult],
-        _ lastContent: ArchiveReader.Content?, _ supportsPerGrantRevocation: Bool
+        _ lastContent: Vault.Content?, _ supportsPerGrantRevocation: Bool
     ) {
         let actions = run.actions
         let hasResponse = events.contains { if case .renewed = $0 { true } else { false } }

@@ -14,7 +14,7 @@ struct SignOutFlowTests {
 
     @Test(arguments: [true, false])
     func `Reports a sign-out only if it happened, despite any failed calls`(isToBeTold: Bool) async {
-        let contents: [ArchiveReader.Content] =
+        let contents: [Vault.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
         let endCount = await Run.explore(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold)) { run in

@@ -4,19 +4,23 @@ import Testing
 protocol SessionFlow<Outcome> {
     associatedtype Outcome
 
-    mutating func run(_ effects: any SessionEffects) async -> Outcome
+    mutating func run(_ vault: any FlowVault, _ service: any FlowService) async -> Outcome
 }
 
 extension CheckFlow: SessionFlow {}
 extension RefreshFlow: SessionFlow {}
-extension SignOutFlow: SessionFlow {}
+extension SignOutFlow: SessionFlow {
+    func run(_ vault: any FlowVault, _ service: any FlowService) async -> Result<Ended, AccountError> {
+        await run(vault)
+    }
+}
 
 /// Runs a session flow step by step: shows which effect it calls next, and accepts the result.
 ///
 /// Each answer replays the flow from the start with all earlier results, so a run is a value that can be copied and
 /// continued in different ways.
 struct FlowRun<Outcome: Sendable> {
-    typealias Flow = (any SessionEffects) async -> Outcome
+    typealias Flow = (ScriptedEffects) async -> Outcome
 
     private let flow: Flow
 
@@ -71,7 +75,7 @@ struct FlowRun<Outcome: Sendable> {
     private static func closure(_ flow: some SessionFlow<Outcome>) -> Flow {
         { effects in
             var flow = flow
-            return await flow.run(effects)
+            return await flow.run(effects, effects)
         }
     }
 

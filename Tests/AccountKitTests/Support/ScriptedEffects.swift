@@ -111,7 +111,7 @@ enum EffectCall: Sendable {
 enum EffectResult: Sendable {
     case done
     case failed(AccountError)
-    case content(ArchiveReader.Content)
+    case content(Vault.Content)
     case verified(Identity)
     case renewed(Credentials)
     case refused(AuthorityError)
@@ -127,7 +127,7 @@ enum EffectResult: Sendable {
 ///
 /// When the script ends, the flow is abandoned: all further calls fail, so that it ends soon, and its outcome is
 /// ignored.
-final class ScriptedEffects: SessionEffects, SessionTransaction {
+final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
     private let script: (EffectCall, Int) -> EffectResult?
     private var callCount = 0
 
@@ -175,7 +175,7 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
         }
     }
 
-    func load() async -> ArchiveReader.Content {
+    func read() async -> Vault.Content {
         switch perform(.load) {
         case .content(let content)?: return content
         case nil: return .absent(.neverSignedIn)
@@ -185,10 +185,10 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
         }
     }
 
-    func withTransaction<Value>(
-        isBrief: Bool, _ body: (any SessionTransaction) async -> Value
+    func change<Value>(
+        _ patience: Patience, _ body: (any FlowDraft) async -> Value
     ) async throws(AccountError) -> Value {
-        try attempt(isBrief ? .beginTransactionSoon : .beginTransaction)
+        try attempt(patience == .brief ? .beginTransactionSoon : .beginTransaction)
         let value = await body(self)
         hasReleasedLock = true
         return value
@@ -197,7 +197,7 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
     func renewLease() async throws(AccountError) { try attempt(.renewLease) }
 
     func prepareExchange(
-        of account: Account, deriving derivation: Derivation?
+        of account: Account, deriving derivation: Derivation?, after failureCount: Int
     ) async throws(AuthorityError) -> UnverifiedReason? {
         switch perform(.prepareExchange(account, derivation)) {
         case .done?: return nil
@@ -248,13 +248,18 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
         try? attempt(.revoke(account, pending))
     }
 
-    func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) async {
+    func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
         try? attempt(.keepUnsaved(account, inPlaceOf: spent, ifRevision: revision))
     }
 
     func prepareSave() async throws(AccountError) { try attempt(.prepareSave) }
 
-    func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart {
+    /// Committing is not a call of its own, since it belongs to the beginning of the exchange.
+    func commitExchange() {}
+
+    func beginExchange(
+        isSpending: Bool, after failureCount: Int, committing commit: () throws -> Void
+    ) async throws(AccountError) -> ExchangeStart {
         switch perform(isSpending ? .recordIntent : .beginExchange) {
         case .intentRecorded(let unfinished)?: return .begun(unfinished: unfinished)
         case .postponed(let reason)?: return .paused(reason)

@@ -27,6 +27,7 @@ struct Notes: RemoteCollection {
     var looks = true
     /// Whether notes have versions.
     var hasVersions = false
+    var searchDelay = Duration.zero
     /// Completes a note that the service has shortened.
     var complete: (@Sendable (RemoteItem) throws -> RemoteItem)?
 

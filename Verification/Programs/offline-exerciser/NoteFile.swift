@@ -51,9 +51,23 @@ final class NoteFile: Sendable {
             note("proxy")
             return (HTTPResponse(status: .notFound), Data("no route to the service".utf8))
         }
-        let isLost = roll(4)
         let text = body.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        if roll(12) {
+            note("limited")
+            return try limited()
+        }
+        if roll(12) {
+            // The gateway may have forwarded the request.
+            note("error")
+            if roll(2) { _ = try respond(request, text) }
+            return (HTTPResponse(status: .badGateway), Data("<html>Bad Gateway</html>".utf8))
+        }
+        let isLost = roll(4)
         let response = try respond(request, text)
+        if roll(8), let other = try responseWithOtherNote(to: request) {
+            note("other")
+            return other
+        }
         guard isLost else { return response }
         note(text.utf8.count > Self.longestText ? "lost-large" : "lost")
         throw Self.noResponse(.reset)
@@ -78,12 +92,30 @@ final class NoteFile: Sendable {
     private func respond(_ request: HTTPRequest, _ text: String) throws -> (head: HTTPResponse, body: Data) {
         let lines = try carryOut(request, text)
         var response = try response(to: request, lines)
-        // RFC 9110, section 5.6.7. The epoch is at 8 o'clock.
-        let time = [8 + lines.count / 3600, lines.count / 60 % 60, lines.count % 60].map {
-            ($0 < 10 ? "0" : "") + "\($0)"
-        }
-        response.head.headerFields[.date] = "Fri, 15 Jan 2027 \(time.joined(separator: ":")) GMT"
+        response.head.headerFields[.date] = Self.date(lines.count)
         return response
+    }
+
+    /// The date by the clock of the service (RFC 9110, section 5.6.7). The epoch is at 8 o'clock.
+    private static func date(_ seconds: Int) -> String {
+        let time = [8 + seconds / 3600, seconds / 60 % 60, seconds % 60].map { ($0 < 10 ? "0" : "") + "\($0)" }
+        return "Fri, 15 Jan 2027 \(time.joined(separator: ":")) GMT"
+    }
+
+    /// A response that requests a pause of a second by the clock of the service.
+    private func limited() throws -> (head: HTTPResponse, body: Data) {
+        let count = try lines().count
+        var head = HTTPResponse(status: .tooManyRequests)
+        head.headerFields[.date] = Self.date(count)
+        head.headerFields[.init("Retry-After")!] = Self.date(count + 1)
+        return (head, Data("{}".utf8))
+    }
+
+    /// The response to another request, as from a gateway that confuses them. `nil` if the response contains no note.
+    private func responseWithOtherNote(to request: HTTPRequest) throws -> (head: HTTPResponse, body: Data)? {
+        let path = (request.path ?? "").split(separator: "/").map(String.init)
+        guard path.count == 2, request.method == .get || request.method == .patch else { return nil }
+        return try notes(in: lines()).first { $0.id != path[1] }.map { try response($0, .ok) }
     }
 
     /// Carries out a change, and returns all lines.

@@ -30,8 +30,8 @@ import Darwin
 //     offline-exerciser ROOT SERVICE inspect            prints the content as JSON
 //
 // SERVICE is a file with the notes of a service: a line for each change that took effect. If LOSSES is set to a number,
-// it seeds random faults of about every second request: lost before or after it takes effect, or answered by a captive
-// portal or a proxy. AHEAD is the number of seconds by which the clock of this machine is ahead. A TEXT with the word
+// it seeds random faults of about every second request: lost before or after it takes effect, limited, failed, or answered
+// by a captive portal, by a proxy or with another note. AHEAD is the number of seconds by which the clock of this machine is ahead. A TEXT with the word
 // "long" becomes longer than the service sends at once. Exits with 0, with 1 after an error in one line, or with 2 if
 // changes are still pending.
 

@@ -1,6 +1,6 @@
 import Logging
 
-extension SessionDriver {
+extension Flows {
     /// Asks the service to revoke tokens, and then removes the entry from the queue or records the failure in the
     /// entry. If the revocation would end the stored sign-in, this function sends nothing, and the entry stays until
     /// that user signs out.
@@ -30,45 +30,32 @@ extension SessionDriver {
         }
         let outcome = report.outcome
         do {
-            try await withTransaction(timeout: briefTimeout) { transaction in
+            try await vault.change(timeout: vault.briefTimeout) { draft in
                 switch outcome {
                 case .done, .notSupported:
-                    _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
+                    _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
                 case .queued, .refused:
-                    pending.payload.fail(isRefusal: outcome == .refused, at: clock.now)
+                    pending.payload.fail(isRefusal: outcome == .refused, at: vault.clock.now)
                     if pending.payload.refusalCount >= RevocationQueue.maximumRefusalCount {
-                        _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
+                        _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
                     } else {
-                        try await revocations.update(pending, at: clock.now, in: transaction)
+                        try await vault.revocations.update(pending, at: vault.clock.now, in: draft.transaction)
                     }
                 }
             }
         } catch {
             // Either another process has already changed the entry, or the service will accept the next delivery as
             // done (RFC 7009, section 2.2).
-            logger?.debug("the queue of revocations could not be changed", metadata: ["error": "\(error)"])
+            vault.logger?.debug("the queue of revocations could not be changed", metadata: ["error": "\(error)"])
         }
         return report
     }
 
     private func mayBeRevoked(_ account: Account, _ authority: any AccountAuthority) async throws -> Bool {
-        try await withTransaction(timeout: briefTimeout) { transaction in
-            guard let stored = try await archive.account(in: transaction) else { return true }
+        try await vault.change(timeout: vault.briefTimeout) { draft in
+            guard let stored = try await draft.account() else { return true }
             return !stored.isEnded(
                 byRevoking: account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
         }
-    }
-}
-
-extension Account {
-    /// Returns whether a service that revokes the tokens of `other` also ends the session of this account. If
-    /// the service has not identified one of the users, assume that both are the same user.
-    func isEnded(byRevoking other: Account, supportsPerGrantRevocation: Bool) -> Bool {
-        // Without user info, a user name may be the ID.
-        let isSameUser = id == other.id || id == other.username || username == other.id
-        guard issuer == other.issuer, isUnidentified || other.isUnidentified || isSameUser else { return false }
-        if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
-        if credentials.accessToken == other.credentials.accessToken { return true }
-        return credentials.clientID == other.credentials.clientID && !supportsPerGrantRevocation
     }
 }

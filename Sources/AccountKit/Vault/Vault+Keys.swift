@@ -1,18 +1,48 @@
 import AccountCrypto
 import AccountSupport
 
-extension AccountArchive {
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The keys of the archive and of the records beside it.
+extension Vault {
     typealias Openers = [[UInt8]: KeySlot.Opener]
 
-    func opened(in transaction: any ArchiveTransaction) async throws -> OpenedArchive {
-        switch await load(in: transaction) {
-        case .absent: throw AccountError.noArchive
-        case .unreadable(let error): throw error
-        case .present(let account, let revision):
-            var opened = try await opened(revision, in: transaction)
-            opened.account = account
-            return opened
+    func envelope() async throws -> Envelope? {
+        guard let stored = try await storage.read(.account) else { return nil }
+        return try codec.envelope(in: stored.bytes)
+    }
+
+    func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
+        memory.keys.flatMap { $0.isOfSameData(as: envelope) && $0.slots == envelope.slots ? $0 : nil }
+    }
+
+    /// Returns the keys of the account for an entry beside it. The caller has read the account under the lock, so this
+    /// function does not ask the user. If there is no account, it returns new keys of the same sources.
+    func keysBeside(at date: Date) async throws(AccountError) -> ArchiveKeys {
+        if let keys = memory.keys { return keys }
+        guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
+            throw AccountError(
+                .noKey,
+                "cannot store the tokens to revoke: there is no account archive whose keys could encrypt them, and the user "
+                    + "cannot be prompted for the passphrase")
         }
+        return try await ring.makeKeys(at: date)
+    }
+
+    /// Returns the keys that open an entry beside the account. `before` contains the keys of the account before a
+    /// change of keys.
+    func keysBeside(
+        of envelope: Envelope, before: ArchiveKeys?, isInteractive: Bool
+    ) async throws(AccountError) -> ArchiveKeys {
+        // Archives with different slots, for example from before a key was added, may have the same data key.
+        for known in [memory.keys, before] {
+            if let known, known.isOfSameData(as: envelope) { return known }
+        }
+        return try await ring.unlock(envelope, isInteractive: isInteractive)
     }
 
     /// Returns whether none of the configured key sources has a kind that opens the stored archive. A new archive could
@@ -38,7 +68,7 @@ extension AccountArchive {
         for slot in envelope.slots where isNeeded(slot) {
             do {
                 let match = try await ring.match(for: [slot], of: envelope, isInteractive: isInteractive)
-                if isInteractive, openers.isEmpty { use(match.keys) }
+                if isInteractive, openers.isEmpty { memory.replaceKeys(with: match.keys) }
                 openers[slot.keyID] = match.opener
             } catch  where error.code == .cancelled {
                 throw error
@@ -47,35 +77,6 @@ extension AccountArchive {
             }
         }
         return openers
-    }
-
-    /// Encrypts the archive with other keys, and opens the archive with each opener in `checked` to verify the keys.
-    /// After the error `durabilityUnknown`, the caller must keep all keys of the old archive.
-    func reseal(
-        _ opened: OpenedArchive, with keys: ArchiveKeys, opening checked: [KeySlot.Opener],
-        in transaction: any ArchiveTransaction
-    ) async throws -> OpenedArchive {
-        let generation = opened.nextGeneration
-        let (_, receipt) = try await write(
-            opened.account, generation: generation, keys: keys, ifRevision: opened.revision, in: transaction)
-        guard let stored = try await transaction.read(.account), stored.revision == receipt.revision else {
-            throw AccountError(.conflict, "another process changed the archive", hint: "try again")
-        }
-        let envelope = try codec.envelope(in: stored.bytes)
-        for opener in checked {
-            let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: codec.context) }
-            guard isOpened else { throw AccountError(EnvelopeError.authenticationFailed, isShared: isShared) }
-        }
-        let _: Account = try codec.open(envelope, with: keys)
-        if case .unknown(let reason) = receipt.durability {
-            throw AccountError(
-                .durabilityUnknown,
-                "the archive has its new keys, but the disk did not confirm that they survive a power cut (\(reason)): "
-                    + "the previous keys were kept; try again once the disk is healthy")
-        }
-        return OpenedArchive(
-            account: opened.account, generation: generation, keys: keys, revision: receipt.revision,
-            byteCount: opened.byteCount)
     }
 
     func renewedKeys(

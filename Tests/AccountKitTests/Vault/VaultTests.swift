@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountKit
 
-struct ArchiveReaderTests {
+struct VaultTests {
     private static let key = TestKey(.keyFile, 1)
 
     private let clock = ManualClock()
@@ -14,23 +14,23 @@ struct ArchiveReaderTests {
         AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
     }
 
-    private func reader(_ source: any KeySource = key, on other: (any ArchiveStorage)? = nil) -> ArchiveReader {
-        ArchiveReader(
+    private func vault(_ source: any KeySource = key, on other: (any ArchiveStorage)? = nil) -> Vault {
+        Vault(
             storage: other ?? storage, appIdentifier: "testing", session: .default, keySources: [source])
     }
 
     @Test func `Reads the account while another process holds the lock`() async throws {
         try await store(Self.key).signIn { .fresh(at: clock.now) }
-        let state = try await storage.withTransaction(timeout: .zero) { _ in await reader().load() }
+        let state = try await storage.withTransaction(timeout: .zero) { _ in await vault().read().state }
         #expect(state == .unverified(.fresh(at: clock.now), .init(.notChecked)))
     }
 
     @Test func `Reports why the session has ended`() async throws {
-        #expect(await reader().load() == .signedOut(SignOut(.neverSignedIn)))
+        #expect(await vault().read().state == .signedOut(SignOut(.neverSignedIn)))
         let store = store(Self.key)
         try await store.signIn { .fresh(at: clock.now) }
         try await store.signOut()
-        guard case .signedOut(let signOut) = await reader().load() else {
+        guard case .signedOut(let signOut) = await vault().read().state else {
             Issue.record("the session has not ended")
             return
         }
@@ -56,7 +56,7 @@ struct ArchiveReaderTests {
                     Issue.record(error)
                 }
             })
-        // The reader's key does not open the archive of the first read.
-        #expect(await reader(other, on: hooked).load().account == .fresh(at: clock.now))
+        // The vault's key does not open the archive of the first read.
+        #expect(await vault(other, on: hooked).read().account == .fresh(at: clock.now))
     }
 }

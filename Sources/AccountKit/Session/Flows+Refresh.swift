@@ -3,7 +3,7 @@ import Logging
 
 /// Tasks of this process that need the same tokens share one refresh. Machines that share a storage refresh one after
 /// the other.
-extension SessionDriver {
+extension Flows {
     /// The time for which a refresh waits for the lease: long enough for two exchanges of another process.
     private static let leaseTimeout = Duration.seconds(150)
 
@@ -20,7 +20,7 @@ extension SessionDriver {
         do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
             return try await refreshes.value(for: request, until: deadline) { progress in
                 var known = failureCount
-                if known == nil { known = await archive.journal.readableRecord()?.failureCount }
+                if known == nil { known = await vault.journal.readableRecord()?.failureCount }
                 return await refresh(request, failureCount: known ?? 0, authority, progress)
             }
         } catch {
@@ -41,22 +41,21 @@ extension SessionDriver {
         _ progress: SingleFlight<Request, RefreshOutcome>.Progress
     ) async -> RefreshOutcome {
         let account = request.account
-        await archive.askBeforeLock()
+        await vault.askBeforeLock()
         let outcome: RefreshOutcome
         do {
             // All waiting processes use the stored result, so they do not need to acquire the lease one after the
             // other.
-            outcome = try await archive.storage.withRefreshLease(timeout: Self.leaseTimeout) {
+            outcome = try await vault.withLease(timeout: Self.leaseTimeout) {
                 await outcomeOfAnother(request, failureCount: failureCount)
             } _: { lease in
-                let effects = LiveSessionEffects(
-                    self, authority: authority, lease: lease, progress: progress, failureCount: failureCount)
+                let service = LiveService(authority, self, under: lease, progress: progress)
                 var flow = RefreshFlow(
-                    of: account, deriving: request.derivation, now: clock.now,
-                    supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
+                    of: account, deriving: request.derivation, now: vault.clock.now,
+                    supportsPerGrantRevocation: authority.supportsPerGrantRevocation, after: failureCount)
                 // If all callers leave before the exchange is committed, `SingleFlight` cancels this task.
-                let outcome = await flow.run(effects)
-                effects.end()
+                let outcome = await flow.run(lease, service)
+                service.end()
                 return outcome
             }
         } catch is CancellationError {
@@ -64,9 +63,10 @@ extension SessionDriver {
         } catch {
             return .kept(account, .init(.init(savingFailure: error), detail: error.userText))
         }
-        logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText.shown)"])
+        vault.logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText.shown)"])
         switch outcome {
-        case .unsaved(_, let error): logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
+        case .unsaved(_, let error):
+            vault.logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)
         default: break
         }
@@ -77,15 +77,15 @@ extension SessionDriver {
     /// tokens.
     func withhold(_ account: Account) async {
         do {
-            try await withTransaction { transaction in
-                guard case .present(var stored, let revision) = await load(transaction),
+            try await vault.change { draft in
+                guard case .present(var stored, let revision) = await draft.read(),
                     stored.isSameGrant(as: account), !stored.credentials.isOfOtherUser
                 else { return }
                 stored.credentials.isOfOtherUser = true
-                _ = try await save(stored, revision, transaction)
+                _ = try await draft.save(stored, ifRevision: revision)
             }
         } catch {
-            logger?.warning("the account of the wrong user could not be marked", metadata: ["error": "\(error)"])
+            vault.logger?.warning("the account of the wrong user could not be marked", metadata: ["error": "\(error)"])
         }
     }
 
@@ -103,14 +103,14 @@ extension SessionDriver {
             for entry in entries {
                 group.addTask {
                     do {
-                        let told = archive.storage.changes(of: entry)
+                        let told = vault.storage.changes(of: entry)
                         // Another task of this process may have read the change before the watch began.
-                        if entry == .account, shared.account?.isIdentical(to: request.account) != true {
+                        if entry == .account, vault.shared.account?.isIdentical(to: request.account) != true {
                             change.yield(entry)
                         }
                         for try await _ in told { change.yield(entry) }
                     } catch {
-                        logger?.debug(
+                        vault.logger?.debug(
                             "changes by other processes cannot be observed", metadata: ["error": "\(error)"])
                     }
                     change.yield(nil)
@@ -121,7 +121,8 @@ extension SessionDriver {
                 let outcome: RefreshOutcome? =
                     switch entry {
                     case .account?: await outcomeWithoutRefresh(request)
-                    case .some: await pauseOfAnother(failureCount: failureCount).map { .kept(request.account, $0) }
+                    case .some:
+                        await vault.pauseOfAnother(failureCount: failureCount).map { .kept(request.account, $0) }
                     case nil: nil
                     }
                 if entry == nil { endCount += 1 }
@@ -132,20 +133,24 @@ extension SessionDriver {
     }
 
     private func outcomeWithoutRefresh(_ request: Request) async -> RefreshOutcome? {
-        switch await load() {
+        switch await vault.read() {
         case .present(let stored, _):
-            let flow = RefreshFlow(of: request.account, deriving: request.derivation, now: clock.now)
+            let flow = RefreshFlow(of: request.account, deriving: request.derivation, now: vault.clock.now)
             return flow.needsRequest(stored) ? nil : .adopted(stored)
         // If no sign-out is recorded, a sign-in may be in progress. Only the lock rules this out.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil
         }
     }
+}
 
+extension Vault {
+    /// Returns the reason for a pause if the number of failed refreshes differs from `failureCount`, because the refresh of
+    /// another process has failed.
     func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
-        guard let record = await archive.journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
+        guard let record = await journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
             return nil
         }
-        return archive.pause(after: record, at: clock.now)
+        return pause(after: record)
     }
 }

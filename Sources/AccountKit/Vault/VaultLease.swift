@@ -1,37 +1,41 @@
-/// A refresh lease that its holder can replace with a new lease. Only one task may use an instance.
-final class RenewableLease {
-    private let storage: any ArchiveStorage
+/// The right to refresh the tokens of a session. Only one task may use an instance.
+final class VaultLease {
+    let vault: Vault
 
     /// The lease; `nil` if it could not be renewed.
     private(set) var current: (any ArchiveLease)?
 
-    fileprivate init(_ lease: any ArchiveLease, of storage: any ArchiveStorage) {
-        self.storage = storage
+    fileprivate init(_ lease: any ArchiveLease, of vault: Vault) {
+        self.vault = vault
         current = lease
     }
 
     /// Acquires a new lease, unless the current lease is certainly still held. Releases the current lease first.
-    func renew(timeout: Duration) async throws {
-        guard await current?.lasts(for: .zero) != true else { return }
-        await release()
-        current = try await storage.acquireRefreshLease(timeout: timeout)
+    func renew() async throws(AccountError) {
+        do {
+            guard await current?.lasts(for: .zero) != true else { return }
+            await release()
+            current = try await vault.storage.acquireRefreshLease(timeout: vault.lockTimeout)
+        } catch {
+            throw AccountError(wrapping: error)
+        }
     }
 
     fileprivate func release() async { await current.take()?.end() }
 }
 
-extension ArchiveStorage {
+extension Vault {
     /// Runs `body` with the refresh lease, unless `alternative` has a result while another holder has the lease.
     /// `alternative` runs only if the lease is busy, and is cancelled when the lease is acquired. If `alternative`
     /// returns `nil`, this function continues to wait for the lease.
-    func withRefreshLease<Value: Sendable>(
+    func withLease<Value: Sendable>(
         timeout: Duration, orIfBusy alternative: @escaping @Sendable () async -> Value?,
-        _ body: (RenewableLease) async -> Value
+        _ body: (VaultLease) async -> Value
     ) async throws -> Value {
         switch try await awaitLease(timeout: timeout, orIfBusy: alternative) {
         case .value(let value): return value
         case .lease(let acquired):
-            let lease = RenewableLease(acquired, of: self)
+            let lease = VaultLease(acquired, of: self)
             let value = await body(lease)
             await lease.release()
             return value
@@ -42,14 +46,14 @@ extension ArchiveStorage {
         timeout: Duration, orIfBusy alternative: @escaping @Sendable () async -> Value?
     ) async throws -> Awaited<Value> {
         do {
-            return .lease(try await acquireRefreshLease(timeout: .zero))
+            return .lease(try await storage.acquireRefreshLease(timeout: .zero))
         } catch {
             guard (error as? AccountError)?.code == .busy else { throw error }
         }
         let result = await withTaskGroup(of: Result<Awaited<Value>?, any Error>.self) { group in
             group.addTask {
                 do {
-                    return .success(.lease(try await acquireRefreshLease(timeout: timeout)))
+                    return .success(.lease(try await self.storage.acquireRefreshLease(timeout: timeout)))
                 } catch {
                     return .failure(error)
                 }
