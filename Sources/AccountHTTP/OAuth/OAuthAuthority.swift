@@ -8,8 +8,8 @@ public import Logging
 /// switch try await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// The app or the user names the service, or an API names it: see ``init(api:issuer:client:scopes:additionalScopes:options:timeout:tokenRequestTimeout:clock:logger:)``.
-/// Users sign in, or the program signs in as itself: see ``MachineIdentity``.
+/// The app or the user names the service with its `issuer`, or only its `api`, which then names the service. Users sign in,
+/// or the program signs in as itself; see ``MachineIdentity``.
 ///
 /// The initializer only checks its arguments. AccountKit discovers the endpoints when it first needs them, once for the
 /// value and all its copies. To avoid repeated requests, keep the value. AccountKit stores the token endpoint and
@@ -128,7 +128,7 @@ public struct OAuthAuthority: Sendable {
     /// Creates an authority for a program that signs in as itself, without a user (RFC 6749, section 4.4).
     ///
     /// - Parameters:
-    ///   - issuer: The issuer identifier; see ``init(issuer:clientID:clientSecret:scopes:additionalScopes:options:service:endpoints:timeout:tokenRequestTimeout:clock:logger:)``.
+    ///   - issuer: The issuer identifier, as for users.
     ///   - machine: The identity of the program.
     ///   - scopes: The scopes to request at the sign-in, and for each later token of that session. If the list is empty,
     ///     the service chooses the scopes.
