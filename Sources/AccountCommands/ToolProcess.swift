@@ -3,6 +3,12 @@ public import ArgumentParser
 import AccountSupport
 import CAccountKitShims
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -49,6 +55,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     /// An `AccountError` is printed after the name of the tool, with its hint on the next line, and its `exitCode` is
     /// the exit code. Errors of the parser are printed in the same format, and end the process with exit code 64.
     ///
+    /// If the error, or its cause, is `POSIXError(.EPIPE)`, the reader of standard output does not want more, as in
+    /// `notes list | head -1`. SIGPIPE then ends the process without a message, as it ends other tools.
+    ///
     /// - Parameter parse: Parses the arguments. By default, the parser builds the whole tree of commands.
     public static func runTool(
         parsing parse: @escaping @Sendable (_ arguments: [String]) async throws -> any ParsableCommand = {
@@ -86,6 +95,10 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                 try await body(Array(CommandLine.arguments.dropFirst()))
                 code = .success
             } catch {
+                if error.isClosedPipe {
+                    await SignalGuard.shared.finishPendingRequests()
+                    SignalGuard.endProcessByClosedPipe()
+                }
                 var error = error
                 if var known = error as? AccountError {
                     known.nameSignIn(command: command, orReplaceTokenIn: variable)
@@ -187,6 +200,15 @@ extension AccountStore {
     ///
     /// A tool that does not use `runTool(parsing:)` must also call `finishPendingRequests()` before it ends.
     public func delaySignals() { observeExchanges(StoreSignalGuard(self)) }
+}
+
+extension Error {
+    /// Whether the process has written to a pipe whose reader has closed it. A process ignores SIGPIPE after its first
+    /// connection.
+    var isClosedPipe: Bool {
+        let error: any Error = (self as? AccountError)?.cause ?? self
+        return (error as? POSIXError)?.code == .EPIPE
+    }
 }
 
 extension CommandLine {

@@ -4,19 +4,21 @@ import Testing
 @testable import AccountCommands
 
 @Suite struct RevocationResultTests {
-    private func text(_ result: RevocationResult) -> String {
-        result.text(service: "https://auth.example.com", reason: UnverifiedReason(.offline))
+    private func text(_ outcome: RevocationOutcome) -> String {
+        outcome.text(service: "https://auth.example.com")
     }
 
     @Test func `States when a queued revocation will be sent`() {
+        let failure = AuthorityError.unavailable(status: 503, retryAfter: nil)
+        let reason = SessionDecision.reason(for: failure)
         #expect(
-            text(.queued)
-                == " https://auth.example.com has not been notified yet (offline). The next command that reaches the "
+            text(.queued(failure))
+                == " https://auth.example.com has not been notified yet (\(reason)). The next command that reaches the "
                 + "service revokes the tokens.")
     }
 
-    @Test(arguments: [RevocationResult.refused, .notSupported, .lost])
-    func `Warns that the tokens stay valid if the revocation failed`(result: RevocationResult) {
-        #expect(text(result).contains("The tokens stay valid there until they expire"))
+    @Test(arguments: [RevocationOutcome.refused(.badRequest), .notSupported, .lost(.badRequest)])
+    func `Warns that the tokens stay valid if the revocation failed`(outcome: RevocationOutcome) {
+        #expect(text(outcome).contains("The tokens stay valid there until they expire"))
     }
 }

@@ -1,3 +1,4 @@
+import AccountSupport
 import Foundation
 import Testing
 
@@ -35,8 +36,8 @@ import Testing
             ("http://127.1", .notEncrypted), ("http://0.0.0.0", .notEncrypted), ("http://[::2]", .notEncrypted),
             ("https://git.example.com@evil.example", .credentials), ("https://alice:x@git.example.com", .credentials),
             ("https://git.example.com:443@evil.example/", .credentials), ("https://@git.example.com", .credentials),
-            ("https://git.example.com?x", .query), ("https://git.example.com/#x", .query),
-            ("https://evil.example#@git.example.com", .query), ("https://bücher.example", .notASCII),
+            ("https://git.example.com?x", .query), ("https://git.example.com/#x", .fragment),
+            ("https://evil.example#@git.example.com", .fragment), ("https://bücher.example", .notASCII),
             ("https://git\u{212A}.example", .notASCII), ("https://gіt.example.com", .notASCII),
             ("https://git.example.com\u{FF0F}x", .notASCII),
             ("https://", .malformed), ("https:///team", .malformed), ("https://:443", .malformed),
@@ -51,16 +52,16 @@ import Testing
             ("https://git.example.com/%4", .malformed), ("https://git.example.com/%zz", .malformed),
             ("https://[::1]x", .malformed), ("https://[1:2:3:4:5:6:7]", .malformed), ("https://[1::2::3]", .malformed),
             ("https://[fe80::1%25eth0]", .malformed),
-        ] as [(String, RuleURL.Flaw)])
-    func `Refuses a URL that cannot have a rule, and states the reason`(text: String, flaw: RuleURL.Flaw) {
+        ] as [(String, ServiceURL.Flaw)])
+    func `Refuses a URL that cannot have a rule, and states the reason`(text: String, flaw: ServiceURL.Flaw) {
         #expect(throws: flaw) { try RuleURL(text) }
     }
 
     @Test func `Refuses a rule whose URL is too long`() {
         let label = String(repeating: "a", count: 1 << 20)
-        #expect(throws: RuleURL.Flaw.malformed) { try RuleURL("https://\(label).example") }
-        #expect(throws: RuleURL.Flaw.malformed) { try RuleURL(scheme: "https", authority: label) }
-        #expect(throws: RuleURL.Flaw.malformed) { try RuleURL(scheme: "https", authority: "a.example", path: label) }
+        #expect(throws: ServiceURL.Flaw.malformed) { try RuleURL("https://\(label).example") }
+        #expect(throws: ServiceURL.Flaw.malformed) { try RuleURL(scheme: "https", authority: label) }
+        #expect(throws: ServiceURL.Flaw.malformed) { try RuleURL(scheme: "https", authority: "a.example", path: label) }
     }
 
     @Test func `Splits a rule's URL into its parts, and decodes the path`() throws {
@@ -71,9 +72,11 @@ import Testing
         for authority in [
             "a.example\r\n", "a.example/", "a.example\0", "a.example?", "a@b", "a b", "", "\u{212A}.example",
         ] {
-            #expect(throws: RuleURL.Flaw.self, "\(authority)") { try RuleURL(scheme: "https", authority: authority) }
+            #expect(throws: ServiceURL.Flaw.self, "\(authority)") { try RuleURL(scheme: "https", authority: authority) }
         }
-        #expect(throws: RuleURL.Flaw.malformed) { try RuleURL(scheme: "https", authority: "a.example", path: "a/../b") }
+        #expect(throws: ServiceURL.Flaw.malformed) {
+            try RuleURL(scheme: "https", authority: "a.example", path: "a/../b")
+        }
     }
 
     @Test(arguments: [

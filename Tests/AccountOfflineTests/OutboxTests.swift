@@ -281,6 +281,33 @@ struct OutboxTests {
         #expect(try await notes.unsentWork() == nil)
     }
 
+    @Test(arguments: [ChangeKind.create, .update])
+    func `Sends a refused change again with the edit that corrects it`(kind: ChangeKind) async throws {
+        let scene = try await scene()
+        let id = await scene.service.create("old")
+        let notes = try await scene.open()
+        let refused = try #require(try await notes.add(kind == .create ? .create("bad") : .update(id, "bad")))
+        await scene.service.fail { [.post, .patch].contains($0.method) ? .status(422) : nil }
+        #expect(try await notes.synchronize().pending.map(\.state) == [.refused])
+        let corrected = try #require(try await notes.add(.update(refused.object, "good")))
+        #expect(corrected.kind == kind && corrected.id != refused.id && corrected.sentAt == nil)
+        #expect(try await notes.states == [.queued])
+        await scene.service.fail(when: nil)
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.notes.first?.text == "good")
+        #expect(await scene.service.applied.values.map { $0 } == [1])
+    }
+
+    @Test func `Drops a refused item that the user deletes`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let refused = try #require(try await notes.add(.create("bad")))
+        await scene.service.fail { _ in .status(422) }
+        _ = try await notes.synchronize()
+        #expect(try await notes.add(Change(.delete, of: refused.object)) == nil)
+        #expect(try await notes.unsentWork() == nil)
+    }
+
     @Test func `Asks the user to resolve a change whose result cannot be determined`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(looks: false))

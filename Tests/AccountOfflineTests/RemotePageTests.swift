@@ -1,5 +1,6 @@
 #if Offline
 import Foundation
+import HTTPTypes
 import Testing
 
 @testable import AccountOffline
@@ -34,6 +35,34 @@ struct RemotePageTests {
         let items = try RemotePage(elementsOf: body, next: nil).items
         let texts = try items.map { try JSONDecoder().decode([String: String].self, from: $0.json)["d"] }
         #expect(texts == ["cut \u{FFFD}", "😀"])
+    }
+
+    /// Strings that decoders reject, and texts that they read instead.
+    @Test(
+        arguments: [
+            ([0x61, 0xFF, 0x62], "a\u{FFFD}b"), ([0xC3], "\u{FFFD}"), (Array("é".utf8), "é"),
+            ([0x61, 0x0A, 0x62], "a\nb"), ([0x01], "\u{1}"), (Array(#"\\"#.utf8) + [0x09], "\\\t"),
+            (Array(#"\""#.utf8) + [0x1F], "\"\u{1F}"),
+        ] as [([UInt8], String)])
+    func `Reads a list with a string that decoders reject`(bytes: [UInt8], text: String) throws {
+        let item = Array(#"{ "id":"odd","d":""#.utf8) + bytes + Array(#""}"#.utf8)
+        let body = Array("[\n{\"id\":\"a\",\"d\":\"é\"},\n".utf8) + item + Array(#",{"id":"b"}]"#.utf8)
+        let page = try RemotePage(elementsOf: Data(body), next: nil)
+        #expect(page.items.map(\.id) == ["a", "odd", "b"] && page.unreadableCount == 0)
+        for json in [page.items[1].json, RemoteItem(id: "odd", json: Data(item)).json] {
+            #expect(try JSONDecoder().decode([String: String].self, from: json)["d"] == text)
+        }
+        #expect(try JSONDecoder().decode([String: String].self, from: page.items[0].json)["d"] == "é")
+        let answer = RemoteAnswer(json: HTTPResponse(status: .ok), Data(item), to: nil)
+        #expect(answer == .done)
+    }
+
+    @Test(arguments: [500, 512, 513, 100_000])
+    func `Reads a list with an item of any depth`(depth: Int) throws {
+        let deep = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        let page = try RemotePage(
+            elementsOf: Data(#"[{"id":"a"},{"id":"deep","d":\#(deep)},{"id":"b"}]"#.utf8), next: nil)
+        #expect(page.items.map(\.id) == ["a", "deep", "b"] && page.unreadableCount == 0)
     }
 
     @Test func `Reads the elements of a member with the names that the service uses`() throws {

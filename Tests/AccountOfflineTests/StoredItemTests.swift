@@ -2,6 +2,7 @@
 import AccountKit
 import AccountTesting
 import Foundation
+import Synchronization
 import Testing
 
 @testable import AccountOffline
@@ -57,17 +58,17 @@ struct StoredItemTests {
     @Test func `Stores the completed item, and requests the rest again after a failure`() async throws {
         let scene = try await scene()
         var remote = remote
-        remote.complete = { item in
+        remote.complete = { item, _ in
             var note = try JSONDecoder().decode(ServiceNote.self, from: item.json)
             note.text += " to the end"
-            return RemoteItem(id: item.id, json: try Notes.encoder.encode(note))
+            item.json = try Notes.encoder.encode(note)
         }
         let notes = try await scene.open(remote)
         try await notes.refreshItem("n1")
         #expect(try await notes.item("n1")?.text == "text 1 to the end")
 
         var broken = remote
-        broken.complete = { _ in throw AccountError(.serviceUnavailable, "the rest is missing") }
+        broken.complete = { _, _ in throw AccountError(.serviceUnavailable, "the rest is missing") }
         let offline = try await scene.open(broken)
         // The same version is stored completely.
         await expectAccountError(.serviceUnavailable) { try await offline.refreshItem("n1") }
@@ -78,6 +79,39 @@ struct StoredItemTests {
         #expect(try await offline.item("n1")?.text == "edited")
         try await notes.refreshItem("n1")
         #expect(try await notes.item("n1")?.text == "edited to the end")
+    }
+
+    @Test func `Stores no other item than the requested one`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(remote)
+        try await notes.refreshItem("n1")
+        let other = #"{"id":"n2","text":"other","version":9,"isStarred":false}"#
+        await scene.service.fail(.status(200, body: other))
+        await expectAccountError(.requestFailed) { try await notes.refreshItem("n1") }
+        #expect(try await notes.item("n1")?.text == "text 1")
+        #expect(try await notes.storedItem("n2") == nil)
+    }
+
+    /// An item of several parts, one of which is not available.
+    @Test func `Stores the available parts of an item, and passes the stored item on`() async throws {
+        let scene = try await scene()
+        let seen = Mutex<[String?]>([])
+        var remote = remote
+        remote.complete = { item, stored in
+            seen.withLock { $0.append(stored.map { String(decoding: $0.json, as: UTF8.self) }) }
+            var note = try JSONDecoder().decode(ServiceNote.self, from: item.json)
+            note.text += " and one part"
+            item.json = try Notes.encoder.encode(note)
+            throw AccountError(.serviceUnavailable, "the other part is missing")
+        }
+        let notes = try await scene.open(remote)
+        for _ in 1...2 {
+            await expectAccountError(.serviceUnavailable) { try await notes.refreshItem("n1") }
+            #expect(try await notes.item("n1")?.text == "text 1 and one part")
+        }
+        let stored = seen.withLock { $0 }
+        #expect(stored.count == 2 && stored[0] == nil)
+        #expect(stored[1]?.contains("and one part") == true)
     }
 }
 #endif

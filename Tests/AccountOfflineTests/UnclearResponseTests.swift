@@ -172,10 +172,8 @@ struct UnclearResponseTests {
         let scene = try await scene()
         // The service shortens the note in the response.
         var whole = Notes()
-        whole.complete = { item in
-            RemoteItem(
-                id: item.id,
-                json: Data(String(decoding: item.json, as: UTF8.self).replacing("begin", with: "whole").utf8))
+        whole.complete = { item, _ in
+            item.json = Data(String(decoding: item.json, as: UTF8.self).replacing("begin", with: "whole").utf8)
         }
         let notes = try await scene.open(whole)
         try await notes.add(.create("begin"))
@@ -183,7 +181,7 @@ struct UnclearResponseTests {
         #expect(try await notes.storedItem("n1")?.item.text == "whole")
         // A rest that is not available does not undo the change.
         struct Unavailable: Error {}
-        whole.complete = { _ in throw Unavailable() }
+        whole.complete = { _, _ in throw Unavailable() }
         let other = try await scene.open(whole)
         try await other.add(.create("beginning"))
         #expect(try await other.synchronize().sentCount == 1)

@@ -38,6 +38,24 @@ struct JSONTextTests {
         #expect(text(nested(512)) != nil)
         #expect(text(nested(513)) == nil)
         #expect(text(String(repeating: "[", count: 1 << 20)) == nil)
+        let deep = JSONText(Array("[1,\(nested(1000))]".utf8)[...], depthLimit: .max)
+        #expect(deep?.elements.count == 2)
+    }
+
+    @Test(
+        arguments: [
+            ("", ""), ("[1,\n2]", "[1,\n2]"), ("{\"a\":\n\"b\tc\"}", #"{"a":\#u{A}"b\u0009c"}"#),
+            ("\"\u{1F}\"", #""\u001f""#),
+            (#""\\" "#, #""\\" "#), ("\"\\\"\n\"\n", #""\"\u000a"\#u{A}"#), ("\"é\"", "\"é\""),
+        ])
+    func `Escapes control characters in strings only`(json: String, repaired: String) {
+        #expect(JSONText.repairingStrings(of: Array(json.utf8)) == Array(repaired.utf8))
+    }
+
+    @Test func `Replaces bytes that are not UTF-8`() {
+        #expect(JSONText.repairingStrings(of: [0x22, 0xFF, 0x22]) == Array("\"\u{FFFD}\"".utf8))
+        // A cut character does not swallow the end of the string.
+        #expect(JSONText.repairingStrings(of: [0x22, 0xE2, 0x82, 0x22]) == Array("\"\u{FFFD}\"".utf8))
     }
 
     @Test func `Finds members, of which the last counts`() {

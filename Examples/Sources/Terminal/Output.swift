@@ -10,12 +10,17 @@ public enum Output {
 
     /// Writes a string without a line end.
     ///
-    /// - Throws: `inaccessible` if it cannot be written, for example on a full disk.
+    /// - Throws: `inaccessible` if it cannot be written, for example on a full disk. The cause is a `POSIXError`, so that
+    ///   `runTool` ends the tool silently if the reader of a pipe wants no more.
     public static func write(_ text: String) throws(AccountError) {
         do {
             try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
         } catch {
-            throw AccountError(.inaccessible, "the result could not be written", cause: error)
+            let system = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            let number = system?.domain == NSPOSIXErrorDomain ? system.map { Int32($0.code) } : nil
+            let code = number.flatMap { POSIXErrorCode(rawValue: $0) }
+            throw AccountError(
+                .inaccessible, "the result could not be written", cause: code.map { POSIXError($0) } ?? error)
         }
     }
 

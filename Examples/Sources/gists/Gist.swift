@@ -1,29 +1,7 @@
 import Foundation
 
 /// A gist in the format of GitHub's API. In a list, the files have no content.
-struct Gist: Codable, Sendable {
-    struct File: Codable, Sendable, Hashable {
-        var filename: String
-        var size: Int?
-        var content: String?
-        /// Whether `content` is only the beginning of the file.
-        var truncated: Bool?
-        /// The address of the whole text.
-        var rawURL: String?
-
-        enum CodingKeys: String, CodingKey {
-            case filename, size, content, truncated
-            case rawURL = "raw_url"
-        }
-
-        /// The part of the file that `content` is, such as "the first 1000000 of 1600000 bytes"; `nil` if
-        /// the file is whole.
-        var part: String? {
-            guard truncated == true, let content else { return nil }
-            return "the first \(content.utf8.count)" + (size.map { " of \($0)" } ?? "") + " bytes"
-        }
-    }
-
+struct Gist: Sendable {
     var id: String
     var description: String?
     var isPublic: Bool
@@ -35,12 +13,8 @@ struct Gist: Codable, Sendable {
     /// The names of files in an unexpected form, such as `null`.
     var unreadableFiles: [String] = []
 
-    enum CodingKeys: String, CodingKey {
-        case id, description, files, truncated
-        case isPublic = "public"
-        case createdAt = "created_at"
-        case updatedAt = "updated_at"
-    }
+    /// Whether the gist has files that are not here.
+    var lacksFiles: Bool { truncated == true || !unreadableFiles.isEmpty }
 
     func hasDescription(of edit: GistEdit) -> Bool {
         edit.description == nil || edit.description ?? "" == description ?? ""
@@ -63,31 +37,7 @@ struct Gist: Codable, Sendable {
         for (name, file) in edit.files {
             files[name] = File(filename: name, size: file.content.utf8.count, content: file.content)
         }
-    }
-}
-
-extension Gist {
-    private struct ReadableFile: Decodable {
-        let file: File?
-
-        init(from decoder: any Decoder) throws {
-            // A file that cannot be read must not hide the gist.
-            file = try? File(from: decoder)
-        }
-    }
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        let files = try container.decodeIfPresent([String: ReadableFile?].self, forKey: .files) ?? [:]
-        self.init(
-            id: try container.decode(String.self, forKey: .id),
-            description: try container.decodeIfPresent(String.self, forKey: .description),
-            isPublic: try container.decodeIfPresent(Bool.self, forKey: .isPublic) ?? false,
-            files: files.compactMapValues { $0?.file },
-            createdAt: try container.decodeIfPresent(String.self, forKey: .createdAt) ?? "",
-            updatedAt: try container.decodeIfPresent(String.self, forKey: .updatedAt) ?? "",
-            truncated: try container.decodeIfPresent(Bool.self, forKey: .truncated),
-            unreadableFiles: files.filter { $0.value?.file == nil }.keys.sorted())
+        unreadableFiles.removeAll { edit.files[$0] != nil }
     }
 }
 

@@ -74,7 +74,7 @@ import Terminal
             throw AccountError(error.code, "GISTS_API: \(error.message)", hint: error.hint ?? APIAddress.advice)
         }
         return (
-            GistsAPI(pause: isGitHub ? .seconds(1) : .zero),
+            GistsAPI(pause: isGitHub ? .seconds(1) : .zero, address: address),
             { request, body in
                 // Only links in responses name a host. The client sends the token only to the host of the API.
                 if let host = request.authority, request.method == .get {

@@ -16,15 +16,20 @@ struct GistsAPI: RemoteCollection {
     /// GitHub asks clients to wait a second between changes ("Best practices for using the REST API").
     let pause: Duration
 
+    /// The address of the API, which links may be relative to.
+    var address: APIAddress?
+
     // MARK: Reading
 
     func request(for list: String, at cursor: String?) -> HTTPRequest {
+        if let cursor, cursor.hasPrefix("/") { return linked(cursor) }
         let path = list == "mine" ? "/gists" : "/gists/" + list
-        return request(.get, path + "?" + (cursor ?? "per_page=30&page=1"))
+        return request(.get, path + "?" + (cursor ?? Self.firstPage))
     }
 
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
-        let next = RemotePage.nextQuery(in: head)
+        // GitHub's pages differ in the query. If a link has none, its path is the cursor.
+        let next = RemotePage.nextQuery(in: head) ?? RemotePage.nextLink(in: head).flatMap(path(ofLink:))
         return head.status == .notModified
             ? RemotePage(items: [], next: next) : try RemotePage(elementsOf: body, next: next)
     }
@@ -40,10 +45,47 @@ struct GistsAPI: RemoteCollection {
         return "per_page=\(size)&page=\(known / size + 1)"
     }
 
+    /// GitHub omits the `Link` field if a list has one page, and a proxy may remove the field from each page. If the page is
+    /// full, request the next one.
+    func cursor(after cursor: String?, itemCount: Int, _ head: HTTPResponse) -> String? {
+        guard head.headerFields[.link] ?? "" == "" else { return nil }
+        var items = (cursor ?? Self.firstPage).split(separator: "&").map(String.init)
+        func number(_ name: String) -> Int? {
+            items.first { $0.hasPrefix(name + "=") }.flatMap { Int($0.dropFirst(name.count + 1)) }
+        }
+        guard let size = number("per_page"), size > 0, itemCount >= size, let page = number("page"), page < .max else {
+            return nil
+        }
+        items = items.map { $0.hasPrefix("page=") ? "page=\(page + 1)" : $0 }
+        return items.joined(separator: "&")
+    }
+
+    private static let firstPage = "per_page=30&page=1"
+
     /// A gist that is missing from `mine` was deleted. A gist that is missing from `starred` may still exist.
     func isGone(whenMissingFrom list: String) -> Bool { list == "mine" }
 
     func request(forItem id: String) -> HTTPRequest { request(.get, path(of: id)) }
+
+    /// The path of a link in a response. Requests stay at the API, even if a proxy has changed the host of the link.
+    private func path(ofLink link: String) -> String? {
+        let path = url(of: link, in: "/gists")?.percentEncodedPath ?? ""
+        return path.hasPrefix("/") ? path : nil
+    }
+
+    /// The request for a path that contains the path of the API.
+    private func linked(_ path: String) -> HTTPRequest {
+        var linked = request(.get, path)
+        let origin = address.flatMap { URLComponents(string: $0.origin) }
+        (linked.scheme, linked.authority) = (origin?.scheme, origin?.authority)
+        return linked
+    }
+
+    /// The URL of a link, which may be relative to the URL of the request for `path`.
+    private func url(of link: String, in path: String) -> URLComponents? {
+        let base = address.flatMap { URL(string: $0.origin + $0.path + path) }
+        return URL(string: link, relativeTo: base).flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: true) }
+    }
 
     /// The path of a gist. The user may have mistyped the ID.
     private func path(of id: String) -> String {
@@ -56,7 +98,7 @@ struct GistsAPI: RemoteCollection {
     /// body. All its responses have a field such as `X-GitHub-Request-Id`, and its errors name the documentation.
     func answer(_ head: HTTPResponse, _ body: Data, to change: ChangeKind?) -> RemoteAnswer {
         let isMarked = head.headerFields.contains { $0.name.canonicalName.hasPrefix("x-github-") }
-        let form = body.isEmpty ? nil : try? JSONDecoder().decode(Form.self, from: body)
+        let form = body.isEmpty ? nil : Form(body)
         switch (change, head.status.code) {
         case (nil, 200): return form?.isGist == true || form?.isList == true ? .done : .foreign
         case (.create?, 201), (.update?, 200): return form?.isGist == true ? .done : .foreign
@@ -80,15 +122,28 @@ struct GistsAPI: RemoteCollection {
         private enum CodingKeys: String, CodingKey {
             case id
             case files
+            case isPublic = "public"
             case documentation = "documentation_url"
+        }
+
+        /// Recognizes JSON, even if decoders reject a string of it, or the depth of a gist in a list. `nil` for other text.
+        init?(_ body: Data) {
+            if let form = try? JSONDecoder().decode(Self.self, from: RemoteItem(id: "", json: body).json) {
+                self = form
+            } else if (try? RemotePage(elementsOf: body, next: nil)) != nil {
+                isList = true
+            } else {
+                return nil
+            }
         }
 
         init(from decoder: any Decoder) throws {
             if let members = try? decoder.container(keyedBy: CodingKeys.self) {
-                isGist =
-                    (try? members.decode(String.self, forKey: .id)) != nil
-                    && (try? members.nestedContainer(keyedBy: CodingKeys.self, forKey: .files)) != nil
-                namesDocumentation = (try? members.decode(String.self, forKey: .documentation)) != nil
+                let hasFiles = (try? members.nestedContainer(keyedBy: CodingKeys.self, forKey: .files)) != nil
+                // A gist without files.
+                let isPublic = members.readable(Bool.self, forKey: .isPublic)
+                isGist = (try? members.identifier(forKey: .id)) != nil && (hasFiles || isPublic != nil)
+                namesDocumentation = members.readable(String.self, forKey: .documentation) != nil
             } else {
                 _ = try decoder.unkeyedContainer()
                 isList = true
@@ -103,48 +158,106 @@ struct GistsAPI: RemoteCollection {
 
     /// GitHub sends only the beginning of a long file, and the whole file at `raw_url`, up to 10 MB: "Truncation" in
     /// https://docs.github.com/en/rest/gists/gists
-    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem {
-        guard var gist = try JSONSerialization.jsonObject(with: item.json) as? [String: Any],
-            var files = gist["files"] as? [String: Any]
-        else { return item }
-        var isChanged = false
-        for (name, file) in try JSONDecoder().decode(Gist.self, from: item.json).files where file.truncated == true {
-            guard var changed = files[name] as? [String: Any] else { continue }
-            changed["content"] = try await text(of: file, fetch)
-            changed["truncated"] = false
-            files[name] = changed
-            isChanged = true
+    func complete(_ item: inout RemoteItem, from stored: RemoteItem?, fetching fetch: RemoteTransport) async throws {
+        let received = try JSONDecoder().decode(Gist.self, from: item.json)
+        var gist = received
+        // A stored item that cannot be read has no texts.
+        let earlier = stored.flatMap { try? JSONDecoder().decode(Gist.self, from: $0.json) }
+        var problem: (any Error)?
+        var silenceCount = 0
+        for (name, file) in received.files.sorted(by: { $0.key < $1.key }) where !file.isWhole {
+            if let text = earlier?.text(of: file, name, in: received) {
+                gist.files[name]?.complete(text)
+                continue
+            }
+            // If the host of the texts does not respond three times in a row, requests for 300 files would take too long.
+            guard silenceCount < 3 else { continue }
+            do {
+                let url = try place(of: file, in: received)
+                silenceCount += 1
+                let response = try await response(of: file, at: url, fetch)
+                silenceCount = 0
+                gist.files[name]?.complete(try text(of: file, in: response))
+            } catch let error as AccountError where error.code == .serviceUnavailable {
+                problem = problem ?? error
+            } catch {
+                // The user is no longer signed in, or has cancelled the command.
+                problem = error
+                break
+            }
         }
-        guard isChanged else { return item }
-        gist["files"] = files
-        return RemoteItem(id: item.id, json: try JSONSerialization.data(withJSONObject: gist, options: .sortedKeys))
+        if gist.files != received.files {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            item = RemoteItem(id: item.id, json: try encoder.encode(gist))
+        }
+        if let problem { throw problem }
     }
 
-    /// Requests the whole text of a file. If the text is not available, only this gist is affected, even if the host of
-    /// the texts is unreachable.
-    private func text(of file: Gist.File, _ fetch: RemoteTransport) async throws -> String {
-        func failure(_ reason: String) -> AccountError {
-            AccountError(.serviceUnavailable, "the whole text of \(file.filename) is not available: \(reason)")
+    /// Requests the whole text of a file.
+    private func text(of file: Gist.File, in gist: Gist, _ fetch: RemoteTransport) async throws -> String {
+        try text(of: file, in: try await response(of: file, at: try place(of: file, in: gist), fetch))
+    }
+
+    private func place(of file: Gist.File, in gist: Gist) throws -> URLComponents {
+        guard let link = file.rawURL, let url = url(of: link, in: path(of: gist.id)) else {
+            throw file.failure("the service does not say where it is")
         }
-        guard let link = file.rawURL.flatMap({ URLComponents(string: $0) }), let host = link.authority else {
-            throw failure("the service does not say where it is")
-        }
-        let request = HTTPRequest(
-            method: .get, scheme: link.scheme, authority: host,
-            path: link.percentEncodedPath + (link.percentEncodedQuery.map { "?" + $0 } ?? ""),
-            headerFields: [.accept: "*/*", .userAgent: "gists"])
-        let (head, body): (HTTPResponse, Data)
+        return url
+    }
+
+    /// Requests a text. If it is not available, only this file is affected, even if the host of the texts is unreachable.
+    private func response(
+        of file: Gist.File, at url: URLComponents, _ fetch: RemoteTransport
+    ) async throws -> (HTTPResponse, Data) {
         do {
-            (head, body) = try await fetch(request, nil)
-        } catch let error as AccountError where error.code == .serviceUnavailable {
-            throw failure(error.message)
+            return try await response(at: url, fetch)
+        } catch let error as AccountError
+            where [.serviceUnavailable, .requestFailed, .invalidArgument].contains(error.code)
+        {
+            throw file.failure(error.message)
         }
-        guard head.status == .ok else { throw failure("status \(head.status.code)") }
-        // A portal's page has another size.
-        if let size = file.size, size != body.count { throw failure("it has \(body.count) bytes instead of \(size)") }
+    }
+
+    /// Checks that a response is the text of a file, and not that of another server.
+    private func text(of file: Gist.File, in response: (head: HTTPResponse, body: Data)) throws -> String {
+        let body = response.body
+        guard response.head.status == .ok else { throw file.failure("status \(response.head.status.code)") }
+        if let size = file.size, size != body.count {
+            throw file.failure("it has \(body.count) bytes instead of \(size)")
+        }
         // Foundation's initializer would drop a byte order mark.
-        guard let text = String(validating: body, as: UTF8.self) else { throw failure("it is not UTF-8 text") }
-        return text
+        guard let text = String(validating: body, as: UTF8.self) else { throw file.failure("it is not UTF-8 text") }
+        switch file.mayBe(text) {
+        case true?: return text
+        case false?: throw file.failure("it does not begin like the file; a captive portal?")
+        case nil: throw file.failure("the service sends neither its size nor its beginning, so it cannot be checked")
+        }
+    }
+
+    /// Requests a URL, and follows at most five redirects. The client checks each address like the first one, and sends the
+    /// token only to the API.
+    private func response(at url: URLComponents, _ fetch: RemoteTransport) async throws -> (HTTPResponse, Data) {
+        var url = url
+        for _ in 0...5 {
+            guard let authority = url.authority, url.user == nil, url.password == nil else {
+                throw AccountError(.invalidArgument, "its address is not valid")
+            }
+            let request = HTTPRequest(
+                method: .get, scheme: url.scheme, authority: authority,
+                path: url.percentEncodedPath + (url.percentEncodedQuery.map { "?" + $0 } ?? ""),
+                headerFields: [.accept: "*/*", .userAgent: "gists"])
+            let (head, body) = try await fetch(request, nil)
+            guard [301, 302, 303, 307, 308].contains(head.status.code) else { return (head, body) }
+            guard
+                let target = head.headerFields[.location].flatMap({ URL(string: $0, relativeTo: url.url) }),
+                let next = URLComponents(url: target, resolvingAgainstBaseURL: true)
+            else {
+                throw AccountError(.requestFailed, "the redirect of its address leads nowhere")
+            }
+            url = next
+        }
+        throw AccountError(.requestFailed, "its address redirects more than five times")
     }
 
     // An item that is not a gist has no version, and was rejected before.
@@ -243,10 +356,13 @@ struct GistsAPI: RemoteCollection {
         // a service differ by a few seconds.
         let since = change.sentAfter?.addingTimeInterval(-5)
         var cursor: String? = "per_page=100&page=1" + (since.map { "&since=\($0.formatted(.iso8601))" } ?? "")
+        var seen: Set<String> = []
+        var idleCount = 0
         while let query = cursor {
-            let (head, body) = try await fetch(request(.get, "/gists?" + query), nil)
+            let (head, body) = try await fetch(request(for: "mine", at: query), nil)
             guard head.status == .ok, answer(head, body, to: nil) == .done else { throw RemoteFailure(head, body) }
             let page = try page(head, body)
+            let next = page.next ?? self.cursor(after: query, itemCount: page.items.count + page.unreadableCount, head)
             for found in page.items where !claimed.contains(found.id) {
                 // A gist that cannot be read must not hide the others.
                 guard let gist = try? JSONDecoder().decode(Gist.self, from: found.json), gist.mayHave(edit),
@@ -257,8 +373,15 @@ struct GistsAPI: RemoteCollection {
                 else { continue }
                 return .done(whole)
             }
-            // A service that repeats a page would never end the list.
-            cursor = page.items.isEmpty || page.next == query ? nil : page.next
+            // A service may send empty pages between others, and the list may end with links to empty pages. If the service
+            // repeats pages with gists, it is not known whether one of the others is the gist.
+            let count = seen.count
+            seen.formUnion(page.items.map(\.id))
+            idleCount = seen.count > count ? 0 : idleCount + 1
+            guard page.items.isEmpty || idleCount < 20 else {
+                throw AccountError(.requestFailed, "the service sends page after page without new gists")
+            }
+            cursor = page.items.isEmpty && idleCount > 3 || next == query ? nil : next
         }
         return .pending
     }
@@ -274,15 +397,11 @@ struct GistsAPI: RemoteCollection {
                 if isNew, gist.truncated == true { continue }
                 return false
             }
-            var content = file.content
-            if file.truncated == true || content == nil {
-                guard file.size ?? wanted.content.utf8.count == wanted.content.utf8.count,
-                    wanted.content.utf8.starts(with: (content ?? "").utf8)
-                else { return false }
-                content = try await text(of: file, fetch)
-            }
             // Compare bytes: equal strings may differ in their normal form.
-            guard content?.utf8.elementsEqual(wanted.content.utf8) == true else { return false }
+            if file.truncated != true, file.content?.utf8.elementsEqual(wanted.content.utf8) == true { continue }
+            guard !file.isWhole, file.mayBe(wanted.content) != false else { return false }
+            let text = try await text(of: file, in: gist, fetch)
+            guard text.utf8.elementsEqual(wanted.content.utf8) else { return false }
         }
         return true
     }
@@ -305,6 +424,29 @@ extension Gist {
             id: change.object, description: nil, isPublic: edit.isPublic ?? false, files: [:], createdAt: date,
             updatedAt: date)
     }
+}
+
+extension Gist {
+    /// The stored text of a file of this or another version of the gist, if it is certainly still the text of the file.
+    fileprivate func text(of file: File, _ name: String, in gist: Gist) -> String? {
+        guard let stored = files[name], stored.isWhole, let text = stored.content, let url = file.rawURL,
+            stored.rawURL == url, file.mayBe(text) != false
+        else { return nil }
+        let isSameVersion = !gist.updatedAt.isEmpty && gist.updatedAt == updatedAt
+        return isSameVersion || file.hasPermanentURL ? text : nil
+    }
+}
+
+extension Gist.File {
+    fileprivate mutating func complete(_ text: String) { (content, truncated) = (text, false) }
+
+    fileprivate func failure(_ reason: String) -> AccountError {
+        AccountError(.serviceUnavailable, "the whole text of \(filename) is not available: \(reason)")
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let link = Self("Link")!
 }
 
 extension URLComponents {

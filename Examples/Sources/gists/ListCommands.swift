@@ -31,6 +31,8 @@ extension Gists {
             let next: Int?
             /// The ids of gists that cannot be decoded.
             let unreadable: [String]?
+            /// Whether `--all` shows only a part of the list.
+            let incomplete: Bool?
         }
 
         func run() async throws {
@@ -83,6 +85,13 @@ extension Gists {
                         "this list is not stored here: run `gists list \(list.rawValue)` once without --offline")
             }
             let rows = Array(all ? snapshot.rows[...] : snapshot.rows.dropFirst((page - 1) * 30).prefix(30))
+            let isStored = !rows.isEmpty || all || page == 1 || !snapshot.hasMore
+            guard isStored || snapshot.problem == nil && !offline else { throw pageMissing(because: snapshot.problem) }
+            // The list of all public gists is endless.
+            let isIncomplete =
+                all && list != .public
+                && (snapshot.hasMore || rows.contains(where: \.followsGap) || !snapshot.unreadableIDs.isEmpty
+                    || snapshot.hasUnidentifiedItems)
             if json {
                 let hasNext = !all && (snapshot.hasMore || snapshot.rows.count > page * 30)
                 try Output.print(
@@ -91,7 +100,8 @@ extension Gists {
                         offline: offline || snapshot.problem != nil,
                         gists: rows.map { GistDocument($0.item, isPending: $0.isPending) },
                         gaps: rows.indices.filter { rows[$0].followsGap }, next: hasNext ? page + 1 : nil,
-                        unreadable: snapshot.unreadableIDs.isEmpty ? nil : snapshot.unreadableIDs))
+                        unreadable: snapshot.unreadableIDs.isEmpty ? nil : snapshot.unreadableIDs,
+                        incomplete: isIncomplete ? true : nil))
             } else {
                 let lines = rows.map { row in
                     (row.followsGap ? "…\n" : "") + row.item.line + (row.isPending ? "  (not sent yet)" : "") + "\n"
@@ -109,6 +119,21 @@ extension Gists {
                     "not shown, because they cannot be read: \(snapshot.unreadableIDs.joined(separator: ", ").shown)")
             }
             if snapshot.hasUnidentifiedItems { Output.say("not shown: gists that the service sent without an ID") }
+            guard isIncomplete else { return }
+            let advice = offline ? ": run `gists list \(list.rawValue) --all` without --offline" : ""
+            Output.say("incomplete: these are not all gists of the list" + advice)
+            throw ExitCode(69)
+        }
+
+        private func pageMissing(because problem: AccountError?) -> AccountError {
+            let message = "page \(page) of this list is not stored here"
+            guard var problem else {
+                return AccountError(
+                    .serviceUnavailable,
+                    message + ": run `gists list \(list.rawValue) --page \(page)` without --offline")
+            }
+            problem.message = message + ", and cannot be requested: " + problem.message
+            return problem
         }
     }
 
@@ -148,12 +173,14 @@ extension Gists {
                             + (problem?.line(of: "gists") ?? "offline"))
                 }
                 if stored.isOutdated {
-                    Output.say(
-                        "this is an old version, and the service has a newer one: run `gists show \(id.shown)` online")
+                    Output.say("this is an old version, and the service has a newer one" + (advice ?? ""))
                 }
                 guard isWhole else { throw ExitCode(69) }
             }
         }
+
+        /// How to get what is missing here, or `nil` if the service was just asked.
+        private var advice: String? { offline ? ": run `gists show \(id.shown)` without --offline" : nil }
 
         /// Prints the gist. Returns whether the output is complete.
         private func print(
@@ -162,47 +189,53 @@ extension Gists {
             if !gist.unreadableFiles.isEmpty {
                 Output.say("these files cannot be read: \(gist.unreadableFiles.joined(separator: ", ").shown)")
             }
+            let names = gist.files.keys.sorted()
             if json {
                 try Output.print(
                     json: GistDocument(
                         gist, isPending: false, asOf: stored.asOf, isOutdated: stored.isOutdated))
-                for file in gist.files.values { if let part = file.part { sayIncomplete(file.filename, part) } }
-                if gist.truncated == true { sayFilesMissing(gist) }
-                return gist.truncated != true && gist.files.values.allSatisfy { $0.part == nil }
+                let gaps = names.compactMap { gist.files[$0]?.gap($0.shown) }
+                for gap in gaps { sayIncomplete(gap) }
+                sayFilesMissing(gist)
+                return gaps.isEmpty && !gist.lacksFiles
             }
-            guard let name = file ?? (gist.files.count == 1 ? gist.files.keys.first : nil) else {
-                for name in gist.files.keys.sorted() { try Output.print(name.shown) }
-                if gist.truncated == true { sayFilesMissing(gist) }
-                return gist.truncated != true
+            let isAlone = names.count == 1 && !gist.lacksFiles
+            guard let name = file ?? (isAlone ? names.first : nil) else {
+                for name in names { try Output.print(name.shown) }
+                if names.isEmpty, !gist.lacksFiles { Output.say("this gist has no files") }
+                sayFilesMissing(gist)
+                return !gist.lacksFiles
             }
             guard let file = gist.files[name] else {
-                if gist.truncated == true { sayFilesMissing(gist) }
-                throw AccountError(
-                    .invalidArgument,
-                    "there is no file \(name.shown) in it"
-                        + (gist.truncated == true
-                            ? " that the service sends" : ", only \(gist.names): use --file with one of these"))
+                sayFilesMissing(gist)
+                throw gist.unreadableFiles.contains(name)
+                    ? AccountError(.requestFailed, "the file \(name.shown) cannot be read")
+                    : AccountError(
+                        .invalidArgument,
+                        "there is no file \(name.shown) in it"
+                            + (gist.truncated == true
+                                ? " that the service sends" : ", only \(gist.names): use --file with one of these"))
             }
             guard let text = file.content else {
                 throw problem
                     ?? AccountError(
                         .serviceUnavailable,
-                        "its text is not stored here: run `gists show \(gist.id.shown)` once online")
+                        offline ? "its text is not stored here" + (advice ?? "") : "the service does not send its text")
             }
             try Output.write(content: text)
-            guard let part = file.part else { return true }
-            sayIncomplete(name, part)
+            guard let gap = file.gap(name.shown) else { return true }
+            sayIncomplete(gap)
             return false
         }
 
-        private func sayIncomplete(_ name: String, _ part: String) {
-            Output.say("incomplete: this is only \(part) of \(name.shown): run `gists show` once online for the rest")
-        }
+        private func sayIncomplete(_ gap: String) { Output.say("incomplete: " + gap + (advice ?? "")) }
 
         private func sayFilesMissing(_ gist: Gist) {
+            guard gist.truncated == true else { return }
+            let count = gist.files.count
             Output.say(
-                "incomplete: the service sends only \(gist.files.count) files of this gist; clone it with git for the others"
-            )
+                "incomplete: the service sends only \(count) file\(count == 1 ? "" : "s") of this gist (GitHub: at most 300); "
+                    + "clone it with git for the others")
         }
     }
 }
@@ -222,11 +255,13 @@ struct GistDocument: Encodable {
     let pending: Bool?
     /// Whether the gist has more files.
     let truncated: Bool?
+    /// The names of files that cannot be read.
+    let unreadable: [String]?
     let asOf: Date?
     let outdated: Bool?
 
     enum CodingKeys: String, CodingKey {
-        case id, description, files, updatedAt, pending, truncated, asOf, outdated
+        case id, description, files, updatedAt, pending, truncated, unreadable, asOf, outdated
         case isPublic = "public"
     }
 
@@ -238,6 +273,7 @@ struct GistDocument: Encodable {
         updatedAt = gist.updatedAt
         pending = isPending ? true : nil
         truncated = gist.truncated == true ? true : nil
+        unreadable = gist.unreadableFiles.isEmpty ? nil : gist.unreadableFiles
         self.asOf = asOf
         outdated = isOutdated ? true : nil
     }

@@ -180,7 +180,7 @@ extension Gists {
                 "you have deleted this gist too, so there is nothing to create again: `gists resolve "
                     + "\(pending.id.uuidString.lowercased()) --discard` drops your edit")
         }
-        let texts = gist.files.compactMapValues { file in file.truncated == true ? nil : file.content }
+        let texts = gist.files.compactMapValues { file in file.isWhole ? file.content : nil }
         let edit = GistEdit(
             description: gist.description, isPublic: gist.isPublic,
             files: texts.mapValues { GistEdit.File(content: $0) })
@@ -254,6 +254,10 @@ extension PendingChange {
         if isAboutDeletedGist {
             return "Your version: `gists show \(object)` shows it, `gists show \(object) >FILE` saves it, and "
                 + "`gists resolve \(id) --mine` creates the gist again. `--discard` drops your change."
+        }
+        if state == .refused, change.kind == .create || change.kind == .update {
+            return "Correct it with `gists edit \(object)`, or decide with `gists resolve \(id) --mine` (send it "
+                + "again), `--theirs` or `--discard`."
         }
         return isItemGone
             ? "The gist was deleted at the service: drop your change with `gists resolve \(id) --discard`."

@@ -95,7 +95,8 @@ struct HomepwnerTests {
             let before = try household.container.files()
             for command in commands {
                 let outcome = try await household.homepwner.run(command)
-                #expect(outcome.exitCode == 65 && outcome.errors.contains("Items.plist cannot be used: it is not a valid property list"), "\(outcome)")
+                #expect(
+                    outcome.exitCode == 65 && outcome.errors.contains("it is not a valid property list"), "\(outcome)")
             }
             #expect(try household.container.files() == before)
             try FileManager.default.removeItem(atPath: household.document)

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// The settings of a sign-in: the service of the session, and rules for other programs.
 extension LoginCommand {

@@ -32,7 +32,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         struct Part: Encodable {
             var session: String
             var username: String?
-            var revocation: RevocationResult
+            var revocation: String
             var quarantinedArchive: String?
         }
 
@@ -56,13 +56,13 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 parts.append(
                     Document.Part(
                         session: session.rawValue, username: report.account?.username,
-                        revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
+                        revocation: report.revocation.name, quarantinedArchive: report.quarantinedArchive))
                 if !options.json {
                     let mark: StyledText.Mark? = report.account == nil ? nil : .success
                     Terminal.say(mark, StyledText(text(session, report, endingAt: page)))
                 }
                 // Don't try if the revocation of this session is queued, because then the service is unreachable.
-                if !local, RevocationResult.of(report).0 != .queued {
+                if !local, !report.revocation.isQueued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
                 }
                 // The revocations needed the registration.
@@ -153,30 +153,30 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 + "not notified, because the tokens cannot be read."
         }
         guard let account = report.account else { return "No user was signed in\(place)." }
-        let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.signedOutText)\(place)."
-            + result.text(service: account.issuer ?? "The service", reason: reason, endingAt: page)
+            + report.revocation.text(service: account.issuer ?? "The service", endingAt: page)
     }
 }
 
-/// The outcome of the revocation at a sign-out. The raw values are stable.
-enum RevocationResult: String, Encodable {
-    case notNeeded, done, queued, refused, notSupported, lost
-
-    static func of(_ report: SignOutReport) -> (Self, UnverifiedReason?) {
-        switch report.revocation {
-        case .notNeeded: (.notNeeded, nil)
-        case .done: (.done, nil)
-        case .queued(let failure): (.queued, SessionDecision.reason(for: failure))
-        case .refused(let failure): (.refused, SessionDecision.reason(for: failure))
-        case .notSupported: (.notSupported, nil)
-        case .lost(let failure): (.lost, SessionDecision.reason(for: failure))
+extension RevocationOutcome {
+    /// The outcome in the JSON output. These names are stable.
+    var name: String {
+        switch self {
+        case .notNeeded: "notNeeded"
+        case .done: "done"
+        case .queued: "queued"
+        case .refused: "refused"
+        case .notSupported: "notSupported"
+        case .lost: "lost"
         }
     }
 
+    var isQueued: Bool { if case .queued = self { true } else { false } }
+
     /// Returns a message about the revocation; empty if the revocation succeeded or was not needed. `page` is the page
     /// on which the user signs out of the service.
-    package func text(service: String, reason: UnverifiedReason?, endingAt page: String? = nil) -> String {
+    func text(service: String, endingAt page: String? = nil) -> String {
+        let reason = failure.map { SessionDecision.reason(for: $0) }
         let why = reason.map { " (\($0))" } ?? ""
         let rest =
             page.map { "The tokens stay valid there until they expire. To end the session at the service, open \($0)" }

@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountSupport
 
 /// A rule that allows other programs to use the token of a session for a URL.
 package struct Rule: Sendable, Equatable {
@@ -47,7 +48,7 @@ extension Rule: Codable {
         url = try RuleURL(try container.decode(String.self, forKey: .url))
         session = try SessionName(try container.decode(String.self, forKey: .session))
         username = try container.decodeIfPresent(String.self, forKey: .username)
-        if let username, !Self.isUsername(username) { throw RuleURL.Flaw.malformed }
+        if let username, !Self.isUsername(username) { throw ServiceURL.Flaw.malformed }
         directory = try container.decodeIfPresent(String.self, forKey: .directory)
         let resource = try container.decodeIfPresent(String.self, forKey: .resource)
         signIn = try container.decodeIfPresent(String.self, forKey: .issuer).map {

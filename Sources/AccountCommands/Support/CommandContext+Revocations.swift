@@ -75,7 +75,7 @@ extension CommandContext {
                 return try? authority(for: service, timeout: .seconds(isRequested ? 5 : 1))
             }, ignoringPauses: isRequested, isInteractive: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
-            let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
+            let reason = report.outcome.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
             Terminal.say(
                 "\(report.issuer ?? "The service") refused to revoke the tokens of an earlier session\(reason). AccountKit "
                     + "will not try again. The tokens stay valid there until they expire, unless you end the session at "

@@ -92,7 +92,7 @@ final class RedirectPage: Sendable {
     }
 
     private static func html(to address: String) -> String {
-        let address = address.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
+        let address = HTMLPage.escaped(address)
         return HTMLPage.document(
             head: [
                 #"<meta name="referrer" content="no-referrer">"#,

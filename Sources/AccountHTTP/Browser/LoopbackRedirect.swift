@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 struct LoopbackRedirect: Sendable, Hashable {
     let host: String

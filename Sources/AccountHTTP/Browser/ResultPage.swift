@@ -51,16 +51,16 @@ enum ResultPage: Sendable, Equatable {
         case .signedIn(let user, let issuer):
             (
                 "good", "You are signed in",
-                ["Signed in as <strong>\(Self.escaped(user))</strong> at \(Self.escaped(issuer))."]
+                ["Signed in as <strong>\(HTMLPage.escaped(user))</strong> at \(HTMLPage.escaped(issuer))."]
             )
         case .refused(let reason):
             (
                 "bad", "The sign-in was refused",
                 ["You or the service declined, so you are not signed in."]
-                    + (reason.map { ["Message from the service: \(Self.escaped($0))"] } ?? [])
+                    + (reason.map { ["Message from the service: \(HTMLPage.escaped($0))"] } ?? [])
             )
         case .failed(let reason):
-            ("bad", "The sign-in failed", ["You are not signed in: \(Self.escaped(reason))."])
+            ("bad", "The sign-in failed", ["You are not signed in: \(HTMLPage.escaped(reason))."])
         case .wrongState:
             (
                 "bad", "Wrong state",
@@ -74,22 +74,6 @@ enum ResultPage: Sendable, Equatable {
         case .notFound: ("bad", "Page not found", ["This page does not exist."])
         case .badRequest: ("bad", "Invalid request", ["This request does not belong to a sign-in."])
         }
-    }
-
-    /// Returns the text as HTML that is also safe in attributes.
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&#39;"
-            default: result.unicodeScalars.append(character)
-            }
-        }
-        return result
     }
 
     /// The hash that the Content Security Policy uses to allow only this style sheet (CSP Level 3, section 6.7.3).

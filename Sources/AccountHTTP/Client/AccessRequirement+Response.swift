@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import HTTPTypes
 
 extension AccessRequirement {

@@ -1,6 +1,7 @@
 import AccountKit
 public import HTTPTypes
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -2,6 +2,7 @@ public import AccountKit
 public import HTTPTypes
 public import Logging
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountSupport
 import AsyncHTTPClient
 import HTTPTypes
 import NIOCore

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import HTTPTypes
 
 /// The check of a session whose user no endpoint of the service identifies: a request to the API that the token is for.

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// The rules for an issuer that an API named, instead of the app or the user.
 struct APIOrigin: Sendable {

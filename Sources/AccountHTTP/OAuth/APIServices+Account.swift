@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// The services of accounts.
 extension APIServices {

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// An issuer identifier (RFC 8414, section 2): a URL without query and fragment that identifies a service.
 ///

@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountSupport
 
 /// What an authority knows about the API that names its service.
 extension OAuthAuthority {

@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountSupport
 
 extension OAuthAuthority: ServiceAuthority {
     private var userWay: OAuthAuthority? { if case .user = party { self } else { nil } }

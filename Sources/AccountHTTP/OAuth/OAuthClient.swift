@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 
 /// How the app identifies itself as a client of a service (RFC 6749, section 2.2).
 ///

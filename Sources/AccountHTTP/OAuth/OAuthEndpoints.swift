@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 
 /// The endpoints of a service without a discovery document.
 ///

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// Options of a sign-in, for services that need more than scopes.
 ///

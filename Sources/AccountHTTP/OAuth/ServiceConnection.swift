@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import Logging
 
 /// The connection to one service: its issuer, its documents, and how requests are sent to it.

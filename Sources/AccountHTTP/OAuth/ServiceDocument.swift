@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// The name of an endpoint in a discovery document (RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3; RFC
 /// 8628, section 4).

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// The check of a session at one service: user info, then introspection, and then the API that the token is for.
 struct SessionCheck: Sendable {

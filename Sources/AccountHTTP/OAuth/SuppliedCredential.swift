@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 
 /// A credential that the app or the user supplies for a sign-in. An issuer that only an API names does not receive it.
 enum SuppliedCredential: String, Sendable {

@@ -60,11 +60,13 @@ struct TokenRevocation: Sendable {
 
     /// Revokes tokens that belong to no account, in a separate task, so that they do not stay valid if the caller is
     /// cancelled.
-    func revoked(_ credentials: Credentials) async -> RevocationReport.Outcome {
+    func revoked(_ credentials: Credentials) async -> RevocationOutcome {
         await Task {
-            // Ignore an error from the revocation: the caller reports the error from the sign-in.
-            (try? await revoke(Account(id: "", issuer: connection.name, credentials: credentials))).map { .init($0) }
-                ?? .refused
+            do {
+                return try await revoke(Account(id: "", issuer: connection.name, credentials: credentials))
+            } catch {
+                return .refused(AuthorityError(error))
+            }
         }.value
     }
 }

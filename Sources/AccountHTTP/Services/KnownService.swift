@@ -1,4 +1,5 @@
 public import AccountKit
+import AccountSupport
 
 /// A service that AccountKit supports by name, with its address and its deviations from OAuth 2.0 and OpenID Connect.
 ///

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountSupport
 import AsyncHTTPClient
 import HTTPTypes
 import NIOCore

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import AccountCrypto
+import AccountSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

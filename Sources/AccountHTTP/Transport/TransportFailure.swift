@@ -1,5 +1,6 @@
 import AccountKit
 import AccountNetwork
+import AccountSupport
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1

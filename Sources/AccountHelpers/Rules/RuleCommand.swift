@@ -197,7 +197,8 @@ struct RulePlace: ParsableArguments {
         } catch {
             // Don't show other text: it may contain a password.
             let shown = url.contains("@") || url.utf8.count > 200 ? "the URL" : "\"\(url.shown)\""
-            throw AccountError(.invalidArgument, "\(shown) \(error.text)")
+            let hint = error == .credentials ? "name the user with --username" : nil
+            throw AccountError(.invalidArgument, "\(shown) \(error.text)", hint: hint)
         }
     }
 

@@ -44,7 +44,7 @@ extension AccountError {
 
     /// The error of a sign-in that stores no account, although the service issued tokens.
     package init(
-        unused credentials: Credentials, because failure: AuthorityError, _ outcome: RevocationReport.Outcome
+        unused credentials: Credentials, because failure: AuthorityError, _ outcome: RevocationOutcome
     ) {
         let (code, reason): (Code, String) =
             switch SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false)) {
@@ -58,7 +58,8 @@ extension AccountError {
             switch outcome {
             case .done: "they have been revoked"
             case .queued: "they will be revoked"
-            case .refused, .notSupported: "they could not be revoked, and stay valid until they expire"
+            case .notNeeded, .refused, .notSupported, .lost:
+                "they could not be revoked, and stay valid until they expire"
             }
         let advice =
             switch failure {

@@ -267,16 +267,14 @@ extension AccountStore {
 
     private func revokeUnstored(
         _ account: Account, with authority: any AccountAuthority
-    ) async -> RevocationReport.Outcome {
+    ) async -> RevocationOutcome {
         await shielded { [flows, vault] in
             let pending = try? await vault.change { draft in
                 // Load the account, since its keys encrypt the entry.
                 _ = await draft.read()
                 return try await vault.revocations.add(account, at: vault.clock.now, in: draft.transaction)
             }
-            let outcome = await flows.revoke(account, pending, at: authority).outcome
-            // Without an entry in the queue, there is no later attempt.
-            return outcome == .queued && pending == nil ? .refused : outcome
+            return await flows.revoke(account, pending, at: authority).outcome.ifQueued(pending != nil)
         }
     }
 

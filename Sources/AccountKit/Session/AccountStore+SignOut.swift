@@ -33,9 +33,9 @@ extension AccountStore {
             if ThreadSupply.isSufficient {
                 report = await shielded { [flows] in await flows.revoke(account, pending, at: authority) }
             } else {
-                report = RevocationReport(pending == nil ? .refused : .queued, of: account, .noThread)
+                report = RevocationReport(.queued(.noThread), of: account)
             }
-            return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))
+            return SignOutReport(account: account, revocation: report.outcome.ifQueued(pending != nil))
         }
     }
 
@@ -68,7 +68,7 @@ extension AccountStore {
             let report = await flows.revoke(revocation.payload.account, revocation, at: authority)
             reports.append(report)
             // The task is cancelled, so every further request would fail.
-            if case .noResponse(.cancelled)? = report.failure { break }
+            if case .noResponse(.cancelled)? = report.outcome.failure { break }
         }
         return reports
     }
@@ -171,75 +171,31 @@ package struct PendingRevocation: Sendable, Hashable {
 
 /// The result of a request to revoke tokens.
 package struct RevocationReport: Sendable, Hashable {
-    package enum Outcome: Sendable, Hashable {
-        case done, queued, refused, notSupported
-
-        package init(_ outcome: RevocationOutcome) {
-            self =
-                switch outcome {
-                case .done: .done
-                case .notSupported: .notSupported
-                }
-        }
-    }
-
     package let issuer: String?
 
-    package let outcome: Outcome
-
-    /// The error response from the service, or the reason why there was no response; `nil` if the service revoked the
-    /// tokens.
-    package let failure: AuthorityError?
+    package let outcome: RevocationOutcome
 
     /// Whether the service has refused so often that AccountKit does not ask it again.
     package internal(set) var isGivenUp = false
 
-    init(_ outcome: Outcome, of account: Account, _ failure: AuthorityError? = nil) {
+    init(_ outcome: RevocationOutcome, of account: Account) {
         issuer = account.issuer
         self.outcome = outcome
-        self.failure = failure
     }
 }
 
 /// The result of a sign-out.
 public struct SignOutReport: Sendable {
-    /// Whether the tokens were revoked.
-    public enum Revocation: Sendable, Hashable {
-        /// No user was signed in, the archive could not be opened, or the app passed no service.
-        case notNeeded
-        /// The service has revoked the tokens, or did not recognize them.
-        case done
-        /// The service was unreachable, and the tokens are queued; see ``AccountStore/deliverRevocations(with:)``.
-        case queued(AuthorityError)
-        /// The service refused to revoke the tokens.
-        case refused(AuthorityError)
-        /// The service cannot revoke tokens. The tokens are valid until they expire.
-        case notSupported
-        /// The service was unreachable, and the tokens could not be queued, for example because the disk is full. The
-        /// tokens are valid until they expire.
-        case lost(AuthorityError)
-
-        init(_ report: RevocationReport, isQueued: Bool) {
-            let failure = report.failure ?? .unclear("no reason was given")
-            switch report.outcome {
-            case .done: self = .done
-            case .notSupported: self = .notSupported
-            case .refused: self = .refused(failure)
-            case .queued: self = isQueued ? .queued(failure) : .lost(failure)
-            }
-        }
-    }
-
     /// The account that was signed out; `nil` if no user was signed in, or if the archive could not be opened.
     public let account: Account?
 
     /// Whether the tokens were revoked.
-    public let revocation: Revocation
+    public let revocation: RevocationOutcome
 
     /// The new name of an archive that could not be opened; `nil` if the archive opened, or if there was no archive.
     package let quarantinedArchive: String?
 
-    init(account: Account?, revocation: Revocation, quarantinedArchive: String? = nil) {
+    init(account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil) {
         self.account = account
         self.revocation = revocation
         self.quarantinedArchive = quarantinedArchive

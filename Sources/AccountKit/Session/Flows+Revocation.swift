@@ -10,32 +10,34 @@ extension Flows {
         var report: RevocationReport
         do {
             guard try await mayBeRevoked(account, authority) else {
-                return RevocationReport(pending == nil ? .notSupported : .queued, of: account)
+                let reason = AuthorityError.unclear("the revocation would end the session that is signed in")
+                return RevocationReport(pending == nil ? .notSupported : .queued(reason), of: account)
             }
             guard authority.isAuthority(of: account) else {
                 throw AuthorityError.misconfigured("the tokens belong to another service")
             }
-            report = RevocationReport(.init(try await authority.revoke(account)), of: account)
+            report = RevocationReport(try await authority.revoke(account), of: account)
         } catch let error as AccountError {
             // Do not send the revocation while it is unknown whether it would end the stored sign-in.
-            report = RevocationReport(.queued, of: account, .unclear(error.userText))
+            report = RevocationReport(.queued(.unclear(error.userText)), of: account)
         } catch {
             let failure = AuthorityError(error)
-            report = RevocationReport(
-                SessionDecision.afterRevocation(failure) == .tryLater ? .queued : .refused, of: account, failure)
+            let isTriedLater = SessionDecision.afterRevocation(failure) == .tryLater
+            report = RevocationReport(isTriedLater ? .queued(failure) : .refused(failure), of: account)
         }
         guard var pending else { return report }
-        if report.outcome == .refused, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+        let outcome = report.outcome
+        let isRefusal = if case .refused = outcome { true } else { false }
+        if isRefusal, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
             report.isGivenUp = true
         }
-        let outcome = report.outcome
         do {
             try await vault.change(timeout: vault.briefTimeout) { draft in
                 switch outcome {
-                case .done, .notSupported:
+                case .notNeeded, .done, .notSupported:
                     _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
-                case .queued, .refused:
-                    pending.payload.fail(isRefusal: outcome == .refused, at: vault.clock.now)
+                case .queued, .refused, .lost:
+                    pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
                     if pending.payload.refusalCount >= RevocationQueue.maximumRefusalCount {
                         _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
                     } else {

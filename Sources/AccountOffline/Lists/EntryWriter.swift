@@ -34,6 +34,11 @@ struct EntryWriter {
         try Int.fetchOne(database, sql: "SELECT count(*) FROM entry WHERE list = ?", arguments: [list]) ?? 0
     }
 
+    /// Returns whether the list has all of the items, unchanged.
+    func holdsUnchanged(_ items: [Item]) throws -> Bool {
+        try items.allSatisfy { item in try !item.isNew && place(of: item.number)?.stamp == item.stamp }
+    }
+
     /// Returns the number of rows of a segment before a position.
     func count(in segment: Int, before position: Int) throws -> Int {
         try Int.fetchOne(

@@ -286,6 +286,12 @@ struct ListDatabase: Sendable {
         let next: String?
         /// The cursor of the last page, if the positions of the adapter do not fit the pages.
         let page: String?
+
+        /// Whether rows were added at the end. Links to stored rows are no progress, even if the cursors differ.
+        func isPast(_ earlier: Extent?) -> Bool {
+            guard let earlier, earlier.segment == segment else { return true }
+            return position > earlier.position
+        }
     }
 
     func extent(of name: String) async throws -> Extent? {
@@ -343,14 +349,16 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Returns the number of requests since the last one that added a row, including this one.
-    func noteIdleRequest(for name: String) async throws -> Int {
+    /// Counts a request that added no row. Returns the number of such requests since the last one that added a row, and since
+    /// the user last requested the list.
+    func noteIdleRequest(for name: String) async throws -> (recent: Int, all: Int) {
         try await write { database in
-            guard let list = try list(name, database) else { return 0 }
+            guard let list = try list(name, database) else { return (0, 0) }
             var record = list.stored.record
-            record.idleCount = (record.idleCount ?? 0) + 1
+            let count = (recent: (record.idleCount ?? 0) + 1, all: (record.allIdleCount ?? 0) + 1)
+            (record.idleCount, record.allIdleCount) = count
             try save(record, at: list.stored.asOf, list.number, name, database)
-            return record.idleCount ?? 0
+            return count
         }
     }
 
@@ -433,6 +441,8 @@ struct ListDatabase: Sendable {
     struct Stored: Sendable, Equatable {
         /// Whether the service sent an empty list that AccountKit has not accepted yet.
         var isDoubtful = false
+        /// Whether AccountKit has read the list from the front too often to store the page.
+        var isEndless = false
         /// Whether the page continues the rows that were stored before it, so that no row can be missing in between.
         var isContiguous = true
         /// The keys of items that are no longer at their previous position, because they were moved to the front or
@@ -448,9 +458,11 @@ struct ListDatabase: Sendable {
 
     /// Stores the first page of a list. If `missingIsGone` is `true`, this method removes an item that is missing from
     /// the page from all lists.
+    ///
+    /// - Parameter isPaging: Whether the app requests further pages, so that the counts of idle requests continue.
     func storeFirst(
-        _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, missingIsGone: Bool,
-        at date: Date
+        _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, isPaging: Bool = false,
+        missingIsGone: Bool, at date: Date
     ) async throws -> Stored {
         try await write { database in
             let (number, stored) = try listForWriting(name, database)
@@ -466,13 +478,25 @@ struct ListDatabase: Sendable {
                     return Stored(isDoubtful: true)
                 }
             }
+            let items = try page.items.map(ItemWriter(database).write)
+            if isAlone {
+                record.restartCount = (record.restartCount ?? 0) + 1
+                record.idleRestartCount =
+                    try writer.holdsUnchanged(items) ? (record.idleRestartCount ?? 0) + 1 : nil
+                if record.isEndless {
+                    try save(record, at: stored.asOf, number, name, database)
+                    try remove(items.map(\.number), isGone: false, database)
+                    return Stored(isEndless: true)
+                }
+            } else if !isPaging {
+                (record.restartCount, record.idleRestartCount, record.allIdleCount) = (nil, nil, nil)
+            }
+            if isAlone || !isPaging { record.idleCount = nil }
             record.emptySince = nil
             record.validators = page.validators.isEmpty ? nil : page.validators
             record.firstPage = Data(page.items.map(\.key).joined())
             record.unreadableCount = page.unreadableCount
-            record.idleCount = nil
             record.next = page.next
-            let items = try page.items.map(ItemWriter(database).write)
             let missing = try writer.putFirst(
                 items, next: page.next, isAnew: isAnew, isAlone: isAlone, &record.segments)
             try save(record, at: date, number, name, database)

@@ -37,10 +37,24 @@ struct ListRecord: Codable, Sendable, Equatable {
     /// The number of requests since the last one that added a row at the end of the first segment.
     var idleCount: Int?
 
+    /// The number of requests that added no row since the user last requested the list. If rows come and go, ``idleCount`` stays
+    /// small.
+    var allIdleCount: Int?
+
+    /// The number of restarts at the front since the user last requested the list, because its pages did not fit together.
+    var restartCount: Int?
+
+    /// The number of these restarts since the last one that brought a new or changed row.
+    var idleRestartCount: Int?
+
     /// The time when the service first sent an empty list instead of several rows.
     var emptySince: Date?
 
     init(name: String) { self.name = name }
+
+    /// Whether the pages have not fit together so often that they probably never will. Other clients may also change the list
+    /// faster than this one reads it, and then each restart brings a new row.
+    var isEndless: Bool { idleRestartCount ?? 0 > 20 || restartCount ?? 0 > 100 }
 }
 
 /// The validators of a conditional request (RFC 9110, section 8.8).

@@ -46,7 +46,7 @@ struct SealedItem: Sendable {
         let length = (0..<4).reduce(0) { $0 | Int(bytes[$1]) << (8 * $1) }
         guard length <= bytes.count - 4 else { return nil }
         return RemoteItem(
-            id: String(decoding: bytes[4..<(4 + length)], as: UTF8.self), json: Data(bytes[(4 + length)...]))
+            id: String(decoding: bytes[4..<(4 + length)], as: UTF8.self), valid: Data(bytes[(4 + length)...]))
     }
 }
 

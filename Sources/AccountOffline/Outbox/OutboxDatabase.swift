@@ -216,8 +216,8 @@ final class OutboxDatabase: Sendable {
         }
     }
 
-    /// Adds a change, or combines it with the previous unsent change of the same item. Returns `nil` if the two changes
-    /// cancel each other out.
+    /// Adds a change, or combines it with the previous change of the same item, if that was not sent or was refused.
+    /// Returns `nil` if the two changes cancel each other out.
     func add(
         _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
     ) async throws -> Change? {
@@ -225,7 +225,7 @@ final class OutboxDatabase: Sendable {
             var change = change
             if change.hasLocalID, let id = try self.alias(of: change.object, database) { change.object = id }
             while let before = content.entries.last(where: { $0.change.object == change.object }),
-                before.pending.state == .queued, before.change.sentAt == nil
+                before.pending.state == .refused || before.pending.state == .queued && before.change.sentAt == nil
             {
                 let joined = try joining(before.change, change)
                 if joined == .both { break }
@@ -233,6 +233,7 @@ final class OutboxDatabase: Sendable {
                 guard case .one(let kind, let body) = joined else { return nil }
                 // Try to combine the result with the previous change too.
                 change = before.change.with(kind, body, base: change.base)
+                if before.pending.state == .refused { change = change.anew }
             }
             try database.execute(sql: "INSERT INTO change(sealed) VALUES (x'')")
             let pending = PendingChange(change: change, state: .queued, attempts: 0, lastProblem: nil, notBefore: nil)
@@ -339,6 +340,11 @@ extension Change {
         change.body = body
         return change
     }
+}
+
+extension Change {
+    /// The change with a new ID: a service may repeat its refusal of the same idempotency key.
+    fileprivate var anew: Change { Change(kind, of: object, body: body, base: base, at: madeAt) }
 }
 
 extension PendingChange {

@@ -1,5 +1,6 @@
 #if Offline
 import AccountKit
+import AccountSupport
 public import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -52,8 +53,12 @@ public enum RemoteAnswer: Sendable, Hashable {
         }
     }
 
-    /// Returns whether a body is a JSON object or array.
-    private static func isJSON(_ body: Data) -> Bool { beginsLikeJSON(body) && AnyJSON.isWhole(body) }
+    /// Returns whether a body is a JSON object or array. One string that decoders reject does not make it another server's.
+    private static func isJSON(_ body: Data) -> Bool {
+        guard beginsLikeJSON(body) else { return false }
+        return AnyJSON.isWhole(body)
+            || JSONText(JSONText.repairingStrings(of: Array(body))[...], depthLimit: .max) != nil
+    }
 
     /// Returns whether a body begins like a JSON object or array, unlike a web page or a text.
     static func beginsLikeJSON(_ body: Data) -> Bool {

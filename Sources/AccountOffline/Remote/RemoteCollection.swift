@@ -40,6 +40,17 @@ public protocol RemoteCollection: Sendable {
     /// before the page. Return `nil` if cursors stay valid after changes.
     func cursor(ofItemAt position: Int) -> String?
 
+    /// Returns the cursor of the page after a page that has no link to the next one, or `nil` if such a page is the last one.
+    ///
+    /// Implement this method if a service, or a proxy in front of it, may omit the links: a page with fewer items than
+    /// requested is the last one, and any other page may have a successor. Otherwise, the list may end too early.
+    ///
+    /// - Parameters:
+    ///   - cursor: The cursor of the page, or `nil` for the first page.
+    ///   - itemCount: The number of items on the page.
+    ///   - head: The response with status 200.
+    func cursor(after cursor: String?, itemCount: Int, _ head: HTTPResponse) -> String?
+
     /// Returns whether an item that is missing from a list was deleted, and not only removed from this list.
     func isGone(whenMissingFrom list: String) -> Bool
 
@@ -49,15 +60,19 @@ public protocol RemoteCollection: Sendable {
     /// Parses the item in a response with status 200.
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem
 
-    /// Returns an item with all its data, for services that shorten long items and send the rest at another URL.
+    /// Adds the data that a response omits, for services that shorten long items and send the rest at another URL.
+    ///
+    /// If one of several parts is not available, add the other parts before you throw an error: AccountKit stores the item as
+    /// it then is. Reuse the parts of `stored` that still belong to the item, such as a text with the same URL.
     ///
     /// - Parameters:
     ///   - item: The item in the response.
+    ///   - stored: The item that was stored last, which may be another version, or `nil` if there is none.
     ///   - fetch: The function that sends requests. The request of a URL at another host names the host in its
     ///     `authority`; such a request must not contain a token.
-    /// - Throws: An error if not all data is available. AccountKit then stores the shortened item, unless it has all
-    ///   data of this version.
-    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem
+    /// - Throws: An error if not all data is available. If this method has not changed the item, AccountKit keeps the stored
+    ///   item if it is of the same version.
+    func complete(_ item: inout RemoteItem, from stored: RemoteItem?, fetching fetch: RemoteTransport) async throws
 
     /// Returns the version of an item, such as an entity tag, to detect concurrent changes. Returns `nil` if there is
     /// none.
@@ -95,7 +110,8 @@ public protocol RemoteCollection: Sendable {
     /// Returns the effect of an unsent change on a list.
     func effect(of change: Change, on list: String) -> ListEffect
 
-    /// Combines two unsent changes of one item.
+    /// Combines two changes of one item that the service has not applied: unsent changes, or a change that the user makes
+    /// to correct a refused one.
     func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges
 
     /// Whether the service creates only one item if the app sends a change several times. This is the case if the
@@ -144,11 +160,16 @@ extension RemoteCollection {
     /// Returns `nil`: by default, cursors stay valid.
     public func cursor(ofItemAt position: Int) -> String? { nil }
 
+    /// Returns `nil`: by default, a page without a link to the next one is the last one.
+    public func cursor(after cursor: String?, itemCount: Int, _ head: HTTPResponse) -> String? { nil }
+
     /// Returns `true`: by default, an item that is missing from a list is considered deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
 
-    /// Returns the item: by default, responses contain whole items.
-    public func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem { item }
+    /// Does nothing: by default, responses contain whole items.
+    public func complete(
+        _ item: inout RemoteItem, from stored: RemoteItem?, fetching fetch: RemoteTransport
+    ) async throws {}
 
     /// Returns `nil`: by default, items have no version.
     public func version(of item: RemoteItem) -> String? { nil }
@@ -270,9 +291,14 @@ public struct RemoteItem: Sendable, Hashable {
         return self
     }
 
-    /// Creates an item. If the JSON contains half of a surrogate pair, as in a text that the service has cut, the item
-    /// contains U+FFFD instead, so that it can be decoded.
+    /// Creates an item that can be decoded. If the JSON contains bytes that are not UTF-8, or half of a surrogate pair as in a
+    /// text that the service has cut, the item contains U+FFFD instead. Control characters in strings become escapes.
     public init(id: String, json: Data) {
+        self.init(id: id, valid: Data(JSONText.repairingStrings(of: Array(json))))
+    }
+
+    /// - Parameter json: Valid JSON, which may contain halves of surrogate pairs.
+    init(id: String, valid json: Data) {
         self.id = id
         let cuts = json.withUnsafeBytes { JSONReader.loneSurrogates(in: $0) }
         guard !cuts.isEmpty else {

@@ -29,7 +29,9 @@ public struct RemotePage: Sendable, Hashable {
 
     /// Creates a page from the elements of a JSON array. Each item keeps the JSON of the service.
     ///
-    /// This initializer reads only the ID of each item, so that an item of an unexpected form does not hide the others.
+    /// This initializer reads only the ID of each item, so that an item of an unexpected form does not hide the others. For the
+    /// same reason, it accepts any number of levels, replaces bytes that are not UTF-8 by U+FFFD, and escapes control characters
+    /// in strings.
     ///
     /// - Parameters:
     ///   - body: The body of the response: an array, or an object with an array.
@@ -38,13 +40,16 @@ public struct RemotePage: Sendable, Hashable {
     ///   - next: The cursor of the next page, or `nil` for the last page.
     /// - Throws: An error if the body contains no such array, such as the web page of a captive portal.
     public init(elementsOf body: Data, at member: String? = nil, id: String = "id", next: String?) throws {
-        var list = JSONText(Array(body)[...].withoutByteOrderMark)
+        let text = Array(body)[...].withoutByteOrderMark
+        var list =
+            JSONText(text, depthLimit: .max)
+            ?? JSONText(JSONText.repairingStrings(of: Array(text))[...], depthLimit: .max)
         if let member { list = list?[member] }
         guard let list, list.isArray else { throw NotAPage() }
         self.init(items: [], next: next)
         for element in list.elements {
             if let value = element[id], let id = value.string ?? value.number {
-                items.append(RemoteItem(id: id, json: Data(element.bytes)))
+                items.append(RemoteItem(id: id, valid: Data(element.bytes)))
             } else {
                 unreadableCount += 1
             }

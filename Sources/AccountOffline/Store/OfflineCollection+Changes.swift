@@ -26,8 +26,8 @@ extension OfflineCollection {
     /// Adds a change, which is durable when this method returns. To send the change, call
     /// ``synchronize(ignoringBackOff:onProgress:)``.
     ///
-    /// - Returns: The change, which may be combined with an earlier unsent change of the same item. `nil` if the two
-    ///   changes cancel each other out.
+    /// - Returns: The change, which may be combined with an earlier change of the same item that was not sent or was
+    ///   refused. `nil` if the two changes cancel each other out.
     /// - Throws: `inaccessible` if AccountKit cannot store the change. In this case, the change is not added.
     @discardableResult
     public func add(_ change: Change) async throws(AccountError) -> Change? {
@@ -451,14 +451,11 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         try await collection.lists.remove(id, from: hidden)
     }
 
-    /// Returns an item with all its data, or the item in the response if the rest is not available now.
+    /// Returns an item with all its data, or with the data that is available now.
     private func whole(_ item: RemoteItem) async throws -> RemoteItem {
         var whole = item
-        do {
-            whole = try await collection.remote.completing(item, fetching: fetch)
-        } catch {
-            // The service has applied the change. The app requests the rest when it refreshes the item.
-        }
+        // After an error, the app requests the rest when it refreshes the item: the service has applied the change.
+        _ = try await collection.complete(&whole, fetching: fetch)
         try await collection.checkIsCurrent()
         return whole
     }

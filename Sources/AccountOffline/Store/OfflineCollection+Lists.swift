@@ -3,9 +3,9 @@ public import AccountKit
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 extension OfflineCollection {
@@ -67,7 +67,7 @@ extension OfflineCollection {
     }
 
     /// Returns the date, or `nil` if the clock has been set back since then, so that the age is unknown.
-    private func known(_ asOf: Date?) -> Date? {
+    func known(_ asOf: Date?) -> Date? {
         asOf.flatMap { $0 > clock.now.addingTimeInterval(60) ? nil : $0 }
     }
 
@@ -115,7 +115,7 @@ extension OfflineCollection {
 
     @discardableResult
     private func fetchFirstPage(
-        of list: String, isAnew: Bool = false, isAlone: Bool = false, in sweep: Int64? = nil
+        of list: String, isAnew: Bool = false, isAlone: Bool = false, isPaging: Bool = false, in sweep: Int64? = nil
     ) async throws(AccountError) -> Snapshot.Source {
         try await errors {
             if isAnew {
@@ -127,8 +127,9 @@ extension OfflineCollection {
             if let validators { request.add(validators) }
             let (head, body) = try await transport(request, nil)
             guard head.status == .notModified, validators != nil else {
-                let page = lists.sealed(try page(head, body), Validators(head, to: request))
-                return try await storeFirst(page, of: list)
+                let page = lists.sealed(try page(head, body, at: nil), Validators(head, to: request))
+                let filled = try await skippingEmptyPages(page, of: list, in: nil)
+                return try await storeFirst(filled, of: list, isPaging: isPaging)
             }
             try await checkIsCurrent()
             let links = try remote.page(head, body)
@@ -138,12 +139,12 @@ extension OfflineCollection {
     }
 
     private func storeFirst(
-        _ page: SealedPage, of list: String, isAnew: Bool = false, isAlone: Bool = false
+        _ page: SealedPage, of list: String, isAnew: Bool = false, isAlone: Bool = false, isPaging: Bool = false
     ) async throws -> Snapshot.Source {
         let page = try await confirmingEnd(of: page, in: list, at: nil, isFirst: true)
         try await checkIsCurrent()
         let stored = try await lists.storeFirst(
-            page, of: list, isAnew: isAnew, isAlone: isAlone,
+            page, of: list, isAnew: isAnew, isAlone: isAlone, isPaging: isPaging,
             missingIsGone: remote.isGone(whenMissingFrom: list), at: clock.now)
         guard !stored.isDoubtful else {
             throw AccountError(
@@ -152,10 +153,16 @@ extension OfflineCollection {
                     + "the list again"
             )
         }
+        guard !stored.isEndless else {
+            throw AccountError(
+                .requestFailed,
+                "the pages that the service sends do not fit together, however often they are requested: the list may be incomplete"
+            )
+        }
         return page.isNotModified ? .notModified : .network
     }
 
-    private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
+    private func page(_ head: HTTPResponse, _ body: Data, at cursor: String?) throws -> RemotePage {
         guard head.status == .ok else { throw AccountError(status: head, body, remote.answer(head, body, to: nil)) }
         var page: RemotePage
         do {
@@ -167,8 +174,9 @@ extension OfflineCollection {
         guard page.unreadableCount == 0 || !page.items.isEmpty else {
             throw AccountError(.requestFailed, "the service sent only items without a readable ID")
         }
-        // Numbered pages never end if the service links from each page, even an empty one, to the next.
-        if page.items.isEmpty, hasNumberedPages { page.next = nil }
+        if page.next == nil {
+            page.next = remote.cursor(after: cursor, itemCount: page.items.count + page.unreadableCount, head)
+        }
         return page
     }
 
@@ -189,7 +197,7 @@ extension OfflineCollection {
         if let following = remote.cursor(ofItemAt: end.position) ?? end.next, following != cursor {
             let (head, body) = try await transport(remote.request(for: list, at: following), nil)
             if head.status == .ok {
-                let items = try self.page(head, body).items
+                let items = try self.page(head, body, at: following).items
                 if try await lists.isPast(end, page, items: items, of: list) { page.next = end.next ?? following }
                 return page
             }
@@ -201,7 +209,9 @@ extension OfflineCollection {
         }
         guard cursor != nil || isFirst else { return page }
         let (head, body) = try await transport(remote.request(for: list, at: cursor), nil)
-        page.next = try self.page(head, body).next
+        let again = try self.page(head, body, at: cursor)
+        // The empty pages after a list of numbered pages were already skipped.
+        if !hasNumberedPages || !again.items.isEmpty { page.next = again.next }
         return page
     }
 
@@ -210,8 +220,8 @@ extension OfflineCollection {
     /// Items that other clients insert or remove between two requests cause neither gaps nor duplicates.
     ///
     /// - Returns: Whether there are more pages.
-    /// - Throws: `requestFailed` if the service sends pages without new items many times in a row, because such a list
-    ///   would never end. The list may be incomplete.
+    /// - Throws: `requestFailed` if the service sends pages without new items, or pages that do not fit together, many times in
+    ///   a row, because such a list would never end. The list may be incomplete.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
         try await loadMore(of: list, in: nil)
     }
@@ -259,6 +269,9 @@ extension OfflineCollection {
     /// The number of requests without a new row after which a list counts as endless.
     private static var maximumIdleCount: Int { 20 }
 
+    /// The same for all requests since the user last requested the list, because rows may come and go.
+    private static var maximumAllIdleCount: Int { 50 }
+
     private func checkProgress(_ idleCount: Int) throws(AccountError) {
         guard idleCount >= Self.maximumIdleCount else { return }
         throw AccountError(
@@ -285,12 +298,13 @@ extension OfflineCollection {
             let after = try await lists.extent(of: list)
             var isFound = missing != nil
             // A change at the service can also cause one request without progress.
-            let isStuck = after == before && stored.record.idleCount ?? 0 > 0
+            let isStuck = after?.isPast(before) != true && stored.record.idleCount ?? 0 > 0
             if missing == nil || isStuck, try await followLinks(of: list, in: sweep) { isFound = true }
             if isFound {
                 try await removeGone(missing ?? [], from: list)
-                if try await lists.extent(of: list) == before {
-                    try checkProgress(try await lists.noteIdleRequest(for: list))
+                if let end = try await lists.extent(of: list), end.next != nil, !end.isPast(before) {
+                    let count = try await lists.noteIdleRequest(for: list)
+                    try checkProgress(count.all < Self.maximumAllIdleCount ? count.recent : Self.maximumIdleCount)
                 }
             } else {
                 // These pages contain no stored rows, so another search from the stored rows would end at the same position.
@@ -303,7 +317,7 @@ extension OfflineCollection {
     /// Removes rows that are no longer at their previous position, unless they are now at the front.
     private func removeGone(_ missing: [Data], from list: String) async throws {
         guard !missing.isEmpty, remote.isGone(whenMissingFrom: list),
-            try await fetchFirstPage(of: list) == .notModified
+            try await fetchFirstPage(of: list, isPaging: true) == .notModified
         else { return }
         try await lists.removeGone(missing, from: list)
     }
@@ -334,6 +348,8 @@ extension OfflineCollection {
             }
             missing += result.missing
             if result.following > 0 {
+                // If the page has fewer items than its cursor promises, the service limits its pages, so follow its links.
+                if remote.cursor(ofItemAt: position + page.items.count) == own { return nil }
                 // Other clients have inserted so many items that the end is further down.
                 position += result.following
                 continue
@@ -350,6 +366,8 @@ extension OfflineCollection {
                 missing += try await store(
                     isQuiet ? following : again, of: list, in: sweep, mustOverlap: !isQuiet
                 ).missing
+                // The next pages are where the links lead, not where the adapter expects them.
+                if isQuiet, !following.items.isEmpty { try await lists.note(lastPage: next, of: list) }
             }
             return missing
         }
@@ -368,7 +386,7 @@ extension OfflineCollection {
         var page = try await fetchPage(of: list, at: cursor, in: sweep)
         var visited: Set<String> = []
         var tries = 0
-        while tries < 20 {
+        while tries < 5 {
             let result = try await store(page, of: list, in: sweep, mustOverlap: true)
             guard result.isContiguous else {
                 // Other clients have changed so much that the last page is now elsewhere, so begin at the front.
@@ -403,6 +421,27 @@ extension OfflineCollection {
 
     /// - Parameter sweep: The pass through the whole list to which the page belongs, for conditional requests.
     private func fetchPage(of list: String, at cursor: String?, in sweep: Int64?) async throws -> SealedPage {
+        let page = try await fetchSinglePage(of: list, at: cursor, in: sweep)
+        return try await skippingEmptyPages(page, of: list, in: sweep)
+    }
+
+    /// Returns a page, or the next one with items. A service may send an empty page between others, for example after it has
+    /// removed items that the user may not see. Numbered pages never end if the service links from each page, even an empty
+    /// one, to the next, so the list ends after the fourth empty page in a row.
+    private func skippingEmptyPages(
+        _ page: SealedPage, of list: String, in sweep: Int64?
+    ) async throws -> SealedPage {
+        guard hasNumberedPages else { return page }
+        var page = page
+        for _ in 1...3 {
+            guard page.items.isEmpty, let next = page.next else { break }
+            page = try await fetchSinglePage(of: list, at: next, in: sweep)
+        }
+        if page.items.isEmpty { page.next = nil }
+        return page
+    }
+
+    private func fetchSinglePage(of list: String, at cursor: String?, in sweep: Int64?) async throws -> SealedPage {
         var request = remote.request(for: list, at: cursor)
         var stored = sweep == nil ? nil : try await lists.page(for: Validators.place(of: request), of: list)
         if let stored { request.add(stored.validators) }
@@ -415,7 +454,7 @@ extension OfflineCollection {
         } else {
             stored = nil
         }
-        let page = try stored ?? lists.sealed(try page(head, body), Validators(head, to: request))
+        let page = try stored ?? lists.sealed(try page(head, body, at: cursor), Validators(head, to: request))
         if let sweep {
             try await checkIsCurrent()
             try await lists.note(page, of: list, in: sweep)
@@ -435,138 +474,6 @@ extension OfflineCollection {
         try await checkIsCurrent()
         return try await lists.storeNext(
             page, of: list, at: cursor, mustOverlap: mustOverlap, joinsBelow: sweep == nil)
-    }
-
-    // MARK: One item
-
-    /// Returns a stored item with unsent changes. If the app has never requested the item itself, this is the item from
-    /// a list.
-    ///
-    /// - Parameter id: The ID from the service or from this machine.
-    /// - Returns: The item, or `nil` if this machine does not have it or if an unsent change removes it.
-    /// - Throws: `requestFailed` if the app cannot decode the item.
-    public func item(_ id: String) async throws(AccountError) -> Remote.Item? { try await storedItem(id)?.item }
-
-    /// A stored item.
-    public struct StoredItem: Sendable {
-        /// The item, with any unsent changes.
-        public let item: Remote.Item
-
-        /// The time of the response that contained the item. `nil` if this machine has created the item, or if the clock
-        /// has been set back since then.
-        public let asOf: Date?
-
-        /// Whether a list has shown since then that the service has another version of the item.
-        public let isOutdated: Bool
-    }
-
-    /// Returns a stored item with unsent changes, and its age. The parameter and the errors are those of ``item(_:)``.
-    public func storedItem(_ id: String) async throws(AccountError) -> StoredItem? {
-        try await errors {
-            let id = try await outbox.serviceID(of: id) ?? id
-            let overlay = Overlay(try await outbox.pending(), remote)
-            let detail = try await lists.detail(of: id)
-            let listed = try await lists.item(id)
-            do {
-                let stored = detail?.item ?? listed
-                guard let row = try overlay.row(id, stored?.json, isPending: false, followsGap: false) else {
-                    return nil
-                }
-                let standing = try await lists.standing(ofItem: id)
-                var isOutdated = false
-                if standing.hasChanged, let detail, let listed, let version = remote.version(of: listed) {
-                    isOutdated = remote.version(of: detail.item) != version
-                }
-                return StoredItem(
-                    item: row.item, asOf: known(detail?.asOf ?? standing.asOf), isOutdated: isOutdated)
-            } catch let error as DecodingError {
-                throw AccountError(.requestFailed, "the item has an unexpected form (\(error.place))", cause: error)
-            }
-        }
-    }
-
-    /// Requests all data of an item, and stores the data.
-    ///
-    /// - Throws: `requestFailed` with the service's explanation, for example if the item was deleted;
-    ///   `serviceUnavailable` if the service is unreachable; the error of ``RemoteCollection/completing(_:fetching:)`` if
-    ///   only a part of the item is available. In that case, the stored item is all data of this version that was
-    ///   received before, or else this part.
-    public func refreshItem(_ id: String) async throws(AccountError) {
-        try await errors {
-            let id = try await outbox.serviceID(of: id) ?? id
-            guard !id.hasPrefix(Change.localPrefix) else { return }
-            let (head, body) = try await transport(remote.request(forItem: id), nil)
-            try await checkIsCurrent()
-            let answer = remote.answer(head, body, to: nil)
-            // Keep the item that an unsent change is about: the user may want to create it again.
-            if answer == .gone, try await !outbox.pending().contains(where: { $0.change.object == id }) {
-                try await lists.removeItem(id)
-            }
-            guard answer == .done, head.status == .ok else { throw AccountError(status: head, body, answer) }
-            var item = try remote.item(head, body)
-            var problem: (any Error)?
-            do {
-                item = try await remote.completing(item, fetching: transport)
-            } catch {
-                problem = error
-                let stored = try await lists.detail(of: id)?.item
-                if let stored, let version = remote.version(of: item), remote.version(of: stored) == version {
-                    item = stored
-                }
-            }
-            try await checkIsCurrent()
-            try await lists.storeDetail(item, at: clock.now)
-            if let problem { throw problem }
-        }
-    }
-
-    /// Returns the service's ID of an item that this machine has created. For other items, and until the service has
-    /// assigned an ID, this method returns `id`.
-    public func currentID(of id: String) async throws(AccountError) -> String {
-        try await errors { try await outbox.serviceID(of: id) ?? id }
-    }
-
-    /// A stored list.
-    public struct StoredList: Sendable, Hashable {
-        /// The name of the list.
-        public let name: String
-
-        /// The number of rows.
-        public let count: Int
-
-        /// The date of the last request, or `nil` if the date is unknown.
-        public let asOf: Date?
-
-        /// The size of the rows on the disk, in bytes. A row in several lists counts in each list.
-        public let byteCount: Int
-    }
-
-    /// Returns the stored lists.
-    public func storedLists() async throws(AccountError) -> [StoredList] {
-        try await errors {
-            var found: [StoredList] = []
-            for list in try await lists.all() {
-                let name = list.record.name
-                found.append(
-                    StoredList(
-                        name: name, count: try await lists.count(of: name).all, asOf: known(list.asOf),
-                        byteCount: try await lists.byteCount(of: name)))
-            }
-            return found
-        }
-    }
-}
-
-extension DecodingError {
-    /// The path to the value, such as `files.a.txt`.
-    fileprivate var place: String {
-        switch self {
-        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-            context.codingPath.map(\.stringValue).joined(separator: ".")
-        case .keyNotFound(let key, let context):
-            (context.codingPath + [key]).map(\.stringValue).joined(separator: ".")
-        @unknown default: "unknown"
-        }
     }
 }
 

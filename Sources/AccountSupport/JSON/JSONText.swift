@@ -5,10 +5,10 @@ package struct JSONText: Sendable, Hashable {
     /// The text, without spaces around it.
     package let bytes: ArraySlice<UInt8>
 
-    /// Checks a complete text. `nil` if it is not valid JSON in UTF-8, or has more than 512 levels.
-    package init?(_ text: ArraySlice<UInt8>) {
+    /// Checks a complete text. `nil` if it is not valid JSON in UTF-8, or has more levels than `depthLimit`.
+    package init?(_ text: ArraySlice<UInt8>, depthLimit: Int = JSONReader.depthLimit) {
         let range = text.withUnsafeBytes { text in
-            let checked = JSONReader.checked(text, depthLimit: JSONReader.depthLimit, valueLimit: .max)
+            let checked = JSONReader.checked(text, depthLimit: depthLimit, valueLimit: .max)
             return checked.flatMap { $0.reader.isUTF8 ? $0.value : nil }
         }
         guard let range else { return nil }

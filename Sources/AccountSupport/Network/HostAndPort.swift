@@ -5,7 +5,7 @@ package struct HostAndPort: Sendable, Hashable {
     /// The host in lower case. An IPv6 address is in brackets, as spelled in the text.
     package let host: String
 
-    /// The port, from 1 to 65,535, or `nil` if the text contains no port.
+    /// The port, from 1 to 65,535, or `nil` if the text contains no port, or an empty one.
     package let port: UInt16?
 
     /// Parses `host`, `host:port`, `[address]` or `[address]:port`. Returns `nil` if the text is malformed.
@@ -26,7 +26,7 @@ package struct HostAndPort: Sendable, Hashable {
         }
         self.host = host.lowercased()
         let tail = text[host.endIndex...]
-        if tail.isEmpty {
+        if tail.isEmpty || tail == ":" {
             port = nil
         } else {
             let digits = tail.dropFirst()

@@ -52,9 +52,6 @@ package struct IPAddress: Sendable, Hashable {
         isIPv6 ? bytes == [UInt8](repeating: 0, count: 15) + [1] : bytes[0] == 127
     }
 
-    /// Whether a socket with this address serves all addresses of the machine.
-    package var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
-
     /// The address in `::ffff:0:0/96` (RFC 4291, section 2.5.5.2).
     package var embeddedIPv4: IPAddress? {
         let prefix = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]

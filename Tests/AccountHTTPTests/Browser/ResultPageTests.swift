@@ -1,3 +1,4 @@
+import AccountSupport
 import AccountKit
 import FoundationEssentials
 import AccountCrypto
@@ -35,7 +36,7 @@ struct ResultPageTests {
             #expect(!page.html.contains("<script"))
             #expect(!page.html.contains(evil))
         }
-        #expect(ResultPage.escaped("e\u{301}<\u{301}") == "e\u{301}&lt;\u{301}")
+        #expect(HTMLPage.escaped("e\u{301}<\u{301}") == "e\u{301}&lt;\u{301}")
     }
 
     @Test("Allows only the result page's own style in the content policy")

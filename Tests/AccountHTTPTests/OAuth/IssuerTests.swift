@@ -1,3 +1,4 @@
+import AccountSupport
 import AccountKit
 import AccountTesting
 import FoundationEssentials
@@ -14,6 +15,7 @@ struct IssuerTests {
             ("https://login.example.com/", "https://login.example.com"),
             ("HTTPS://Login.Example.COM", "https://login.example.com"),
             ("https://login.example.com:443", "https://login.example.com"),
+            ("https://login.example.com:", "https://login.example.com"),
             ("https://login.example.com:8443/", "https://login.example.com:8443"),
             ("https://example.com/Realms/A", "https://example.com/Realms/A"),
             ("https://example.com/realms/a/", "https://example.com/realms/a"),
@@ -54,13 +56,13 @@ struct IssuerTests {
             ("https://example.com#x", "fragment"), ("https://user@example.com", "user name"),
             ("https://user:hunter2@example.com", "user name"), ("https://127.0.0.1@example.com", "user name"),
             ("https://", "well-formed"), ("https:///path", "well-formed"), ("https://:443", "well-formed"),
-            ("https://example.com:", "well-formed"), ("https://example.com:0", "well-formed"),
+            ("https://example.com:0", "well-formed"),
             ("https://example.com:65536", "well-formed"), ("https://example.com:+80", "well-formed"),
             ("https://example.com:80:80", "well-formed"), ("https://[::1", "well-formed"),
             ("https://[localhost]", "well-formed"), ("https://[::1]x", "well-formed"),
             ("https://exam ple.com", "well-formed"), ("https://example.com\r\nX: y", "well-formed"),
-            ("https://example.com\\@evil.example", "well-formed"), ("https://exämple.com", "well-formed"),
-            ("https://example%2ecom", "well-formed"), ("https://a\u{202e}b.com", "well-formed"),
+            ("https://example.com\\@evil.example", "well-formed"), ("https://exämple.com", "non-ASCII"),
+            ("https://example%2ecom", "well-formed"), ("https://a\u{202e}b.com", "non-ASCII"),
             ("https://" + String(repeating: "a", count: 3000), "well-formed"),
         ])
     func refused(_ text: String, _ advice: String) {

@@ -1,3 +1,4 @@
+import AccountSupport
 import AccountCrypto
 import AccountKit
 import FoundationEssentials

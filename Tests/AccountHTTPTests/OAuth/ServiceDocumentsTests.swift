@@ -1,3 +1,4 @@
+import AccountSupport
 import AccountKit
 import Synchronization
 import Testing

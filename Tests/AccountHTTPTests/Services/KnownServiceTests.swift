@@ -1,3 +1,4 @@
+import AccountSupport
 import AccountKit
 import FoundationEssentials
 import Testing

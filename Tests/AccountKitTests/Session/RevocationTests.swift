@@ -183,9 +183,9 @@ struct RevocationTests {
                 .failure(.oauthError("unsupported_token_type")), .refused(.oauthError("unsupported_token_type")), true
             ),
             (.failure(.bearerChallenge(error: nil)), .refused(.bearerChallenge(error: nil)), true),
-        ] as [(Result<RevocationOutcome, AuthorityError>, SignOutReport.Revocation, Bool)])
+        ] as [(Result<RevocationOutcome, AuthorityError>, RevocationOutcome, Bool)])
     func `Distinguishes done, queued, refused and unsupported revocations`(
-        answer: Result<RevocationOutcome, AuthorityError>, outcome: SignOutReport.Revocation, stays: Bool
+        answer: Result<RevocationOutcome, AuthorityError>, outcome: RevocationOutcome, stays: Bool
     ) async throws {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = SteppedAuthority(revocation: { try answer.get() })

@@ -29,7 +29,7 @@ struct Notes: RemoteCollection {
     var hasVersions = false
     var searchDelay = Duration.zero
     /// Completes a note that the service has shortened.
-    var complete: (@Sendable (RemoteItem) throws -> RemoteItem)?
+    var complete: (@Sendable (inout RemoteItem, _ stored: RemoteItem?) throws -> Void)?
 
     func request(for list: String, at cursor: String?) -> HTTPRequest {
         get("/\(list)?page=\(cursor ?? "1")" + (hasCursors ? "&cursors" : ""))
@@ -45,8 +45,8 @@ struct Notes: RemoteCollection {
         return try RemotePage(elementsOf: body, next: next)
     }
 
-    func completing(_ item: RemoteItem, fetching fetch: RemoteTransport) async throws -> RemoteItem {
-        try complete?(item) ?? item
+    func complete(_ item: inout RemoteItem, from stored: RemoteItem?, fetching fetch: RemoteTransport) async throws {
+        try complete?(&item, stored)
     }
 
     func version(of item: RemoteItem) -> String? {
