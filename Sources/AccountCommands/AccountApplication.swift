@@ -326,16 +326,23 @@ public struct ServiceDescription: Sendable {
     /// The page on which the user registers an app, to obtain a client ID.
     public var registrationPage: String
 
+    /// What to enter on the ``registrationPage``; `nil` if there is nothing to say.
+    public var registrationAdvice: String?
+
     /// Whether the service supports a sign-in with the browser.
     public var supportsBrowser: Bool
 
     /// Whether the service requires a client secret in addition to the client ID.
     public var hasClientSecret: Bool
 
+    /// Why the service may end sessions that the user did not revoke, as part of a sentence; `nil` if nothing is known.
+    public var endedSessionNote: String?
+
     /// Creates a description; see the properties.
     public init(
         name: String, otherNames: [String] = [], title: String, issuer: String, needsIssuer: Bool = false,
-        registrationPage: String, supportsBrowser: Bool = true, hasClientSecret: Bool = false
+        registrationPage: String, registrationAdvice: String? = nil, supportsBrowser: Bool = true,
+        hasClientSecret: Bool = false, endedSessionNote: String? = nil
     ) {
         self.name = name
         self.otherNames = otherNames
@@ -343,15 +350,22 @@ public struct ServiceDescription: Sendable {
         self.issuer = issuer
         self.needsIssuer = needsIssuer
         self.registrationPage = registrationPage
+        self.registrationAdvice = registrationAdvice
         self.supportsBrowser = supportsBrowser
         self.hasClientSecret = hasClientSecret
+        self.endedSessionNote = endedSessionNote
+    }
+
+    /// Returns whether a name means this service, in any case.
+    func isNamed(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return self.name == name || otherNames.contains(name)
     }
 }
 
 extension AccountApplication {
     /// Returns the service with a name, in any case.
     static func service(named name: String?) -> ServiceDescription? {
-        guard let name = name?.lowercased() else { return nil }
-        return services.first { $0.name == name || $0.otherNames.contains(name) }
+        name.flatMap { name in services.first { $0.isNamed(name) } }
     }
 }

@@ -34,7 +34,9 @@ enum StandAlone: AccountApplication {
             ServiceDescription(
                 name: $0.name, otherNames: $0.otherNames, title: $0.title, issuer: $0.issuer,
                 needsIssuer: !$0.hasDefaultIssuer, registrationPage: $0.registrationPage,
-                supportsBrowser: $0.supportsBrowser, hasClientSecret: $0.wantsClientSecret)
+                registrationAdvice: $0.registrationAdvice,
+                supportsBrowser: $0.supportsBrowser, hasClientSecret: $0.wantsClientSecret,
+                endedSessionNote: $0.endedSessionNote)
         }
     }
 

@@ -23,9 +23,9 @@ struct AuthServer: AsyncParsableCommand {
             until it is interrupted. Users: alice (correct horse battery staple) and bob (hunter2 but longer). Client: \
             account-cli, without a secret.
 
-            With --quirks, the server has the paths and the peculiarities of a service: github (an Enterprise Server), \
-            google, gitlab, or microsoft (issuer http://127.0.0.1:PORT/common/v2.0). Google, and the browser flow of \
-            GitHub, require a client_secret; every value is accepted. Without --quirks, the client has a secret only \
+            With --service, the server has the paths and the differences of a service, such as github (an Enterprise \
+            Server) or entra (issuer http://127.0.0.1:PORT/common/v2.0). Google, Atlassian, and the browser flow of \
+            GitHub, require a client_secret; every value is accepted. Without --service, the client has a secret only \
             if --client-secret is given.
 
             With --notes, the server has the API of the quick start at /notes. Its metadata (RFC 9728) names the resource \
@@ -56,11 +56,10 @@ struct AuthServer: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long access tokens are valid.", valueName: "seconds"))
     var accessTokenLifetime = 3600
 
-    @Option(help: "Respond like this service, with its peculiarities.")
-    var quirks: Service?
-
-    @Flag(help: "Let tokens expire, like those of a GitHub App. Requires --quirks github.")
-    var expiringTokens = false
+    @Option(
+        help: ArgumentHelp(
+            "Respond like this service: \(Personality.all.map(\.name).joined(separator: ", ")).", valueName: "name"))
+    var service: String?
 
     @Option(
         help: "The tokens that a refresh ends: on: the old refresh token; off: none; both: also the old access token.")
@@ -76,7 +75,7 @@ struct AuthServer: AsyncParsableCommand {
     var revocationEnds = RevocationScope.signIn
 
     @Option(help: "How the UserInfo endpoint reports an invalid token.")
-    var userInfoRefusal = StandardQuirks.Refusal.challenge
+    var userInfoRefusal = UserInfoRefusal.challenge
 
     @Option(help: ArgumentHelp("The secret of the client. Do not use a real secret.", valueName: "text"))
     var clientSecret: String?
@@ -182,11 +181,11 @@ struct AuthServer: AsyncParsableCommand {
         guard (0...65_535).contains(port) else { throw ValidationError("--port must be between 0 and 65535.") }
         guard accessTokenLifetime >= 0 else { throw ValidationError("--access-token-lifetime must not be negative.") }
         guard deviceInterval >= 0 else { throw ValidationError("--device-interval must not be negative.") }
-        guard !expiringTokens || quirks == .github else {
-            throw ValidationError("--expiring-tokens requires --quirks github.")
+        guard service.map({ Personality.named($0) != nil }) ?? true else {
+            throw ValidationError("--service must be one of \(Personality.all.map(\.name).joined(separator: ", ")).")
         }
-        guard userInfoRefusal == .challenge || quirks == nil else {
-            throw ValidationError("--user-info-refusal cannot be used with --quirks.")
+        guard userInfoRefusal == .challenge || service == nil else {
+            throw ValidationError("--user-info-refusal cannot be used with --service.")
         }
         guard !api || !notes else { throw ValidationError("--api and --notes cannot be used together.") }
         guard
@@ -202,7 +201,8 @@ struct AuthServer: AsyncParsableCommand {
     func run() async throws {
         guard let host = LoopbackHost(host) else { return }
         var settings = ServerSettings()
-        settings.quirks = service
+        settings.personality =
+            service.flatMap { Personality.named($0) } ?? .standard(refusal: userInfoRefusal)
         settings.accessTokenLifetime = accessTokenLifetime
         settings.rotatesRefreshTokens = refreshRotation != .off
         settings.rotatesAccessTokens = refreshRotation == .both
@@ -229,7 +229,7 @@ struct AuthServer: AsyncParsableCommand {
                 issuesSecrets: registrationSecrets, isManaged: registration == .managed)
         }
         settings.acceptsClientMetadata = clientMetadata
-        settings.proofs = dpop
+        settings.chosenProofs = dpop
         settings.exchangeAudiences = exchangeAudiences
         settings.deviceInterval = deviceInterval
         settings.users = UserDirectory(demoUsers: demoUsers)
@@ -265,24 +265,6 @@ struct AuthServer: AsyncParsableCommand {
                 description:
                     "cannot listen on \(host.urlText):\(port): \(reason). Choose another port with --port 8081, "
                     + "or with `make auth-server PORT=8081`.")
-        }
-    }
-
-    /// A service whose behavior the server imitates.
-    enum Service: String, ExpressibleByArgument, CaseIterable {
-        case github
-        case google
-        case microsoft
-        case gitlab
-    }
-
-    private var service: any ServiceQuirks {
-        switch quirks {
-        case .github: GitHubQuirks(tokensExpire: expiringTokens)
-        case .google: GoogleQuirks()
-        case .microsoft: MicrosoftQuirks()
-        case .gitlab: GitLabQuirks()
-        case nil: StandardQuirks(refusal: userInfoRefusal)
         }
     }
 
@@ -353,4 +335,4 @@ extension APISettings.Place: ExpressibleByArgument {}
 
 extension ProofPolicy: ExpressibleByArgument {}
 
-extension StandardQuirks.Refusal: ExpressibleByArgument {}
+extension UserInfoRefusal: ExpressibleByArgument {}

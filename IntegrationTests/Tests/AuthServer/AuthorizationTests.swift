@@ -59,9 +59,9 @@ import Testing
         }
     }
 
-    @Test(arguments: StandardQuirks.Refusal.allCases)
-    func `User info omits the reason of a refusal as the option says`(refusal: StandardQuirks.Refusal) async throws {
-        try await TestServer(StandardQuirks(refusal: refusal)).run { api in
+    @Test(arguments: UserInfoRefusal.allCases)
+    func `User info omits the reason of a refusal as the option says`(refusal: UserInfoRefusal) async throws {
+        try await TestServer(.standard(refusal: refusal)).run { api in
             let response = try await api.userInfo("wrong")
             #expect(response.status == 401)
             #expect((response.headers[.wwwAuthenticate] != nil) == (refusal == .challenge))

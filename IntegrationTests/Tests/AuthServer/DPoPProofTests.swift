@@ -42,7 +42,7 @@ struct DPoPProofTests {
 
     private func run(_ policy: ProofPolicy = .on, _ test: @Sendable (API) async throws -> Void) async throws {
         var settings = ServerSettings()
-        settings.proofs = policy
+        settings.chosenProofs = policy
         try await TestServer(settings: settings).run(test)
     }
 

@@ -112,11 +112,11 @@ import Testing
         }
     }
 
-    @Test func `With GitHub quirks, changes require the scope gist and a User-Agent`() async throws {
-        let quirks = GitHubQuirks(tokensExpire: false)
-        try await TestServer(quirks).run { api in
+    @Test func `At GitHub, changes require the scope gist and a User-Agent`() async throws {
+        let personality = Personality.github
+        try await TestServer(personality).run { api in
             func token(_ scope: String) async throws -> String {
-                let device = try await DeviceFlow(api, quirks, scope: scope)
+                let device = try await DeviceFlow(api, personality, scope: scope)
                 _ = try await device.decide()
                 return try await device.poll().string("access_token")
             }

@@ -1,14 +1,13 @@
 @testable import EndToEndSupport
 import Testing
 
-/// Known services, each simulated by the example server with that service's quirks. The unit tests in
-/// `KnownServiceTests` of AccountHTTP test the quirks that do not decide whether a sign-in succeeds.
+/// Known services, each simulated by the example server with that service's differences. The unit tests in
+/// `KnownServiceTests` of AccountHTTP test the differences that do not decide whether a sign-in succeeds.
 @Suite(.queued(minutes: 10))
 struct KnownServiceTests {
     /// A service and its expected behavior.
     struct Row: CustomTestStringConvertible, Sendable {
         let name: String
-        var options: [String] = []
         /// The path of the issuer, after the server's origin.
         var path = ""
         var id = "u-5f0c2a9b7d314e86"
@@ -18,9 +17,12 @@ struct KnownServiceTests {
         /// Whether the service supports revocation.
         var revokes = true
 
-        var testDescription: String { ([name] + options).joined(separator: " ") }
+        var testDescription: String { imitated ?? name }
 
-        var serverOptions: [String] { ["--quirks", name, "--device-interval", "1"] + options }
+        /// The name of the service at the server, if it differs.
+        var imitated: String?
+
+        var serverOptions: [String] { ["--service", imitated ?? name, "--device-interval", "1"] }
 
         func issuer(at server: ExampleServer) -> String { server.issuer + path }
 
@@ -30,10 +32,11 @@ struct KnownServiceTests {
     }
 
     static let github = Row(name: "github", id: "583231", refreshes: false, revokes: false)
-    static let githubApp = Row(name: "github", options: ["--expiring-tokens"], id: "583231", revokes: false)
+    static let githubApp = Row(name: "github", id: "583231", revokes: false, imitated: "github-app")
     static let gitlab = Row(name: "gitlab", id: "1001")
     static let google = Row(name: "google", environment: ["ACCOUNT_CLIENT_SECRET": "account-secret"])
-    static let microsoft = Row(name: "microsoft", path: "/common/v2.0", revokes: false)
+    /// The name that earlier versions stored with sessions.
+    static let microsoft = Row(name: "microsoft", path: "/common/v2.0", revokes: false, imitated: "entra")
 
     private func run(_ row: Row, _ test: (ExampleServer, Container, Tool) async throws -> Void) async throws {
         try await Container.run { container in

@@ -150,7 +150,7 @@ struct ReplacedSignInTests {
 
     @Test func `Skips a revocation that would end the user's new session`() async throws {
         try await Container.run { container in
-            let options = ["--quirks", "google", "--device-interval", "1"]
+            let options = ["--service", "google", "--device-interval", "1"]
             try await ExampleServer.run(options + ["--demo-user", "carol:secret"]) { server in
                 let account = try Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", "account-secret")
                 func logIn(as username: String, _ password: String) async throws {

@@ -132,7 +132,7 @@ struct RuleTests {
 
     @Test func `Signing in to a known service adds a rule for its host`() async throws {
         try await Container.run { container in
-            try await ExampleServer.run(["--quirks", "gitlab", "--device-interval", "1"]) { server in
+            try await ExampleServer.run(["--service", "gitlab", "--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)
                 for session in ["default", "work"] {
                     let login = account.command([

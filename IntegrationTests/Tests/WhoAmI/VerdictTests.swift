@@ -33,7 +33,7 @@ struct VerdictTests {
 
     @Test func `Only a 401 with the message Bad credentials ends a GitHub session`() async throws {
         try await Container.run { container in
-            try await ExampleServer.run(["--quirks", "github", "--device-interval", "1"]) { server in
+            try await ExampleServer.run(["--service", "github", "--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)
                 let words = ["--service", "github", "--issuer", server.issuer, "--client-id", "account-cli"]
                 let login = try await account.command(["login", "--device"] + words).whileRunning { login in

@@ -248,6 +248,9 @@ struct LoginConversation<App: AccountApplication> {
         }
         Terminal.say(
             "\n\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
+        if let advice = service.registrationAdvice {
+            Terminal.say(nil, "\(advice) Then return here with the client ID.\n")
+        }
         answers.clientID = try answer(to: "Client ID: ")
         if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
     }

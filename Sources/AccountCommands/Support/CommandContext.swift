@@ -35,11 +35,18 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         // Omit the name of the default session if a command without --session uses that session. If the setting is
         // unreadable, include the name.
         let isChosen = session != nil || options.session != nil
-        hint = CommandHint(
+        var hint = CommandHint(
             session: self.session,
             isNamed: self.session != .default
                 || isChosen && (try? App.chosenSession(nil, preferences)) != .default,
             store: options.store)
+        let (services, preferences, name) = (App.services, preferences, self.session)
+        hint.endedSessionNote = {
+            // Without readable settings, only the note is missing.
+            guard let service = try? preferences.service(of: name)?.name else { return nil }
+            return services.first { $0.isNamed(service) }?.endedSessionNote
+        }
+        self.hint = hint
         location = App.storeLocation(options.store)
         if options.verbose {
             logger = Logger(label: CommandLine.programName) { StreamLogHandler.standardError(label: $0) }

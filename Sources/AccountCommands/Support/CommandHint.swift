@@ -8,6 +8,9 @@ package struct CommandHint: Sendable {
 
     package let session: SessionName
 
+    /// Returns why the service of the session may end sessions that the user did not revoke; `nil` if nothing is known.
+    var endedSessionNote: @Sendable () -> String? = { nil }
+
     private let options: String
 
     /// If `isNamed` is `false`, the commands use the current session.

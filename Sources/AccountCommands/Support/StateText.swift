@@ -156,7 +156,8 @@ package enum StateText {
                     "; a refresh begun on \(date($0)) was interrupted before its response was stored, so the service may "
                         + "have seen one token used twice"
                 } ?? ""
-            text = "\(signOut.issuer ?? "the service") ended this session\(end)\(detail)\(unfinished)"
+            let note = hint.endedSessionNote().map { "; \($0)" } ?? ""
+            text = "\(signOut.issuer ?? "the service") ended this session\(end)\(detail)\(unfinished)\(note)"
         }
         return AccountError(.notSignedIn, text, hint: "sign in with `\(hint.command("login"))`")
     }

@@ -17,6 +17,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     private let grants: SignInGrants
     private let client: SignInClient
     private let request: AuthorizationRequest
+    private let key: ProofKey?
     private let namesIssuer: Bool
     private let receiver: RedirectReceiver
     private let listener: LoopbackListener
@@ -36,13 +37,14 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     }
 
     init(
-        _ grants: SignInGrants, _ client: SignInClient, _ request: AuthorizationRequest, url: String,
-        lifetime: Duration, pageLifetime: Duration? = nil,
+        _ grants: SignInGrants, _ client: SignInClient, _ request: AuthorizationRequest, key: ProofKey?,
+        url: String, lifetime: Duration, pageLifetime: Duration? = nil,
         namesIssuer: Bool, receiver: RedirectReceiver, listener: LoopbackListener, deliveryTime: Duration
     ) {
         self.grants = grants
         self.client = client
         self.request = request
+        self.key = key
         self.url = url
         self.lifetime = lifetime
         self.pageLifetime = pageLifetime
@@ -146,7 +148,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new sign-in") }
         let (credentials, response) = try await grants.requestTokens(
-            request.form(with: code), as: client)
+            request.form(with: code), as: client, key: key)
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }

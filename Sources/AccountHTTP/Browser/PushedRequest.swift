@@ -12,9 +12,10 @@ struct PushedRequest: Sendable, Equatable {
 
 extension SignInGrants {
     /// Sends the parameters of an authorization request to the service (RFC 9126, section 2.1). The client authenticates as at
-    /// the token endpoint.
+    /// the token endpoint, and proves the key of the session, to which the service then binds the code (RFC 9449, section
+    /// 10.1).
     func push(
-        _ authorization: AuthorizationRequest, as chosen: SignInClient
+        _ authorization: AuthorizationRequest, as chosen: SignInClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> PushedRequest {
         let documents = connection.documents
         guard let endpoint = try await documents.endpoint(.pushedAuthorization) else {
@@ -28,6 +29,7 @@ extension SignInGrants {
         return try await notingRejection(of: chosen) { client throws(AuthorityError) in
             var request = try await clients.request(form, to: endpoint, as: client, authentication: methods)
             request.secrets += authorization.secrets
+            request.key = key
             return try ResponseParser(.pushedAuthorization, sent: request.secrets, quirks: connection.quirks)
                 .pushedRequest(in: try await connection.send(request))
         }

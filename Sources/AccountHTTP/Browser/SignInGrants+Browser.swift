@@ -23,10 +23,11 @@ extension SignInGrants {
         let request = AuthorizationRequest(
             clientID: chosen.client.id, scopes: scopes, port: listener.port, state: state, options: options,
             resources: connection.sentResources, quirks: connection.quirks)
+        let key = try newKey()
         var pushed: PushedRequest?
         if endpoint.document.requiresPushedRequests {
             do throws(AuthorityError) {
-                pushed = try await push(request, as: chosen)
+                pushed = try await push(request, as: chosen, key: key)
             } catch {
                 await listener.close()
                 chosen.use?.end()
@@ -34,8 +35,8 @@ extension SignInGrants {
             }
         }
         return OAuthBrowserSignIn(
-            self, chosen, request, url: request.url(at: endpoint.url, pushedAs: pushed?.uri), lifetime: lifetime,
-            pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer, receiver: receiver,
+            self, chosen, request, key: key, url: request.url(at: endpoint.url, pushedAs: pushed?.uri),
+            lifetime: lifetime, pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer, receiver: receiver,
             listener: listener,
             deliveryTime: deliveryTime)
     }

@@ -326,6 +326,8 @@ public struct AuthenticatedClient: Sendable {
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: origin)
         }
+        // The refresh that follows the refusal requests a token with these claims.
+        if let claims = ClaimsChallenge(response) { (authority as? OAuthAuthority)?.note(claims) }
         if let requirement = AccessRequirement(response, hiding: [credentials.accessToken]) {
             throw AccountError(requirement, at: origin, in: store.session)
         }

@@ -7,7 +7,7 @@ struct ClientAuthenticator: Sendable {
     let assertions: WorkloadAssertions
 
     /// The form that worked after the service rejected the first one, for all copies of the value.
-    private let learned = LearnedAuthentication()
+    let learned = LearnedAuthentication()
 
     init(of client: OAuthClient, at connection: ServiceConnection) {
         self.connection = connection

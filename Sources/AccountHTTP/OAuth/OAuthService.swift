@@ -39,7 +39,8 @@ struct OAuthService: Sendable {
         let apiCheck = APICheck(connection: connection)
         let endpoints = UserEndpoints(connection: connection, clients: clients)
         check = SessionCheck(connection: connection, endpoints: endpoints, api: apiCheck)
-        users = SignInUser(connection: connection, clients: clients, endpoints: endpoints, api: apiCheck)
+        users = SignInUser(
+            connection: connection, clients: clients, scopes: scopes, endpoints: endpoints, api: apiCheck)
 
         let tokens = TokenRequests(connection: connection, clients: clients)
         machine = MachineGrants(tokens: tokens, scopes: scopes)

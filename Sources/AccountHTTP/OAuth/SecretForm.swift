@@ -60,9 +60,21 @@ struct SecretForm: Sendable, Hashable {
 /// The form that worked after the service rejected the first form.
 final class LearnedAuthentication: Sendable {
     private let state = Mutex<SecretForm?>(nil)
+    private let requiredClaims = Mutex<String?>(nil)
 
     var form: SecretForm? {
         get { state.withLock { $0 } }
         set { state.withLock { $0 = newValue } }
+    }
+
+    /// Remembers the claims that an API requires.
+    func note(_ claims: ClaimsChallenge) { requiredClaims.withLock { $0 = claims.text } }
+
+    /// Returns the claims for one refresh.
+    func takeClaims() -> String? {
+        requiredClaims.withLock { claims in
+            defer { claims = nil }
+            return claims
+        }
     }
 }

@@ -22,6 +22,7 @@ struct SessionGrants: Sendable {
         var form = FormBody()
         form.append("grant_type", GrantType.refreshToken)
         form.append("refresh_token", refreshToken)
+        if let claims = clients.learned.takeClaims() { form.append("claims", claims) }
         let scopes = refreshedScopes(of: account)
         guard !scopes.isEmpty else { return try await prepare(form, of: account, isRefresh: true) }
         var complete = form
@@ -41,9 +42,10 @@ struct SessionGrants: Sendable {
     private func refreshedScopes(of account: Account) -> [String] {
         let credentials = account.credentials
         let scopes = credentials.signInScopes
-        guard scopes.isEmpty, connection.omitsResource(for: account), !credentials.resources.isEmpty,
-            !credentials.scopes.isEmpty
-        else { return scopes }
+        let namesAPI = connection.quirks.refusesResource || !credentials.resources.isEmpty
+        guard scopes.isEmpty, connection.omitsResource(for: account), namesAPI, !credentials.scopes.isEmpty else {
+            return scopes
+        }
         let others = [Scope.offlineAccess] + (credentials.idToken == nil ? [] : [Scope.openID])
         let usual = connection.serviceAtHost?.scopes ?? []
         return credentials.scopes + others.filter { !credentials.scopes.contains($0) && usual.contains($0) }

@@ -12,17 +12,24 @@ struct SignInGrants: Sendable {
 
     private var state: RegistrationState { chooser.registrar.state }
 
-    /// Requests the tokens of a sign-in, bound to a new key if the options say so.
+    /// Requests the tokens of a sign-in.
+    ///
+    /// - Parameter key: The key that an earlier request of the sign-in proved; `nil` for a new key, if tokens are bound.
     func requestTokens(
-        _ form: FormBody, as chosen: SignInClient
+        _ form: FormBody, as chosen: SignInClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
-        let key = connection.options.bindsTokens ? try ProofKey.random() : nil
+        let key = if let key { key } else { try newKey() }
         return try await notingRejection(of: chosen) { client throws(AuthorityError) in
             var exchange = try await tokens.prepare(form, as: client, key: key)
             (exchange.resources, exchange.omitsResource) = (connection.options.resources, connection.omitsResource)
             if connection.api != nil { exchange.scopes = try await scopes.requested() }
             return try await exchange.exchange { true }
         }
+    }
+
+    /// Returns a key for a new session; `nil` if its tokens are not bound.
+    func newKey() throws(AuthorityError) -> ProofKey? {
+        connection.options.bindsTokens ? try ProofKey.random() : nil
     }
 
     /// Runs `body` as the client of a sign-in. If the service does not know a registration, the next sign-in registers the

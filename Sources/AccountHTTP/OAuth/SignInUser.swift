@@ -10,6 +10,7 @@ import Foundation
 struct SignInUser: Sendable {
     let connection: ServiceConnection
     let clients: ClientAuthenticator
+    let scopes: ScopeChoice
     let endpoints: UserEndpoints
     let api: APICheck
 
@@ -58,6 +59,11 @@ struct SignInUser: Sendable {
     ) async throws(AuthorityError) -> Account {
         let username = username ?? connection.options.username
         if let claimed { return account(claimed, credentials, username: username) }
+        if let user = credentials.user {
+            var credentials = credentials
+            credentials.user = nil
+            return account(Identity(id: user, username: username), credentials, username: username)
+        }
         if let identity = try await endpoints.introspectedAtSignIn(credentials) {
             return account(identity, credentials, username: username)
         }
@@ -102,8 +108,15 @@ struct SignInUser: Sendable {
     func needsNoUser(after failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled), .otherUser, .signInRefused: false
-        case .bearerChallenge, .unauthorized, .forbidden: connection.api != nil || !connection.options.resources.isEmpty
+        case .bearerChallenge, .unauthorized, .forbidden:
+            connection.api != nil || !connection.options.resources.isEmpty || namesAPIInScopes
         default: connection.api != nil
         }
+    }
+
+    /// Whether the token may be for an API that only the scopes name, and then not for user info.
+    private var namesAPIInScopes: Bool {
+        connection.quirks.refusesResource
+            && scopes.scopes.contains { !Scope.ofOpenID.contains($0) && $0 != Scope.offlineAccess }
     }
 }

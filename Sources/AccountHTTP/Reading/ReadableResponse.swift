@@ -49,7 +49,7 @@ struct ReadableResponse {
 
     private static let meaningful = [
         "token_type", "scope", "expires_in", "expires_at", "expires_on", "expires", "expiry", "issued_token_type",
-        "error",
+        "error", "sub",
     ]
 
     /// Reads a body, or with `isCut` the beginning of one. Returns `nil` if it contains no secret of these names.
@@ -246,7 +246,7 @@ struct ReadableResponse {
     }
 
     /// Returns the bytes of a name or value, or `nil` for an invalid escape.
-    private static func decoded(_ text: WipedBytes.SubSequence) -> WipedBytes? {
+    static func decoded(_ text: WipedBytes.SubSequence) -> WipedBytes? {
         var result = WipedBytes()
         var rest = text
         while let last = rest.last, " \t\r\n".utf8.contains(last) { rest.removeLast() }

@@ -85,7 +85,7 @@ struct ResponseParser: Sendable {
     func responseObject(in response: ServiceResponse) throws(AuthorityError) -> ResponseObject {
         let response = response.decompressed()
         try checkStatus(of: response)
-        guard let object = ResponseObject(response.body, secrets: endpoint.secrets) else {
+        guard let object = readObject(in: response) else {
             try checkLabel(of: response)
             throw .unclear("the response from \(endpoint.name) is not a JSON object")
         }
@@ -206,9 +206,15 @@ struct ResponseParser: Sendable {
     /// Returns the OAuth error in the body of a response with another status than 2xx, or `nil` if there is none.
     private func oauthError(in response: ServiceResponse) -> AuthorityError? {
         guard endpoint.respondsOAuthErrors, response.isBodyWhole, !response.isMarkup, !response.isCompressed,
-            let object = ResponseObject(response.body, secrets: endpoint.secrets)
+            let object = readObject(in: response)
         else { return nil }
         return oauthError(in: object.members)
+    }
+
+    private func readObject(in response: ServiceResponse) -> ResponseObject? {
+        if let object = ResponseObject(response.body, secrets: endpoint.secrets) { return object }
+        guard quirks.mayAnswerWithForms, response.mediaType == "application/x-www-form-urlencoded" else { return nil }
+        return ResponseObject(form: response.body, secrets: endpoint.secrets)
     }
 
     private func challenge(in response: ServiceResponse) -> AuthorityError {

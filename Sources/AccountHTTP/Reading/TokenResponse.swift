@@ -41,6 +41,9 @@ extension ResponseParser {
             expiresAt: TokenExpiry.date(in: readable.members, accessToken: token, response: response)
         )
         credentials.isOfUnsupportedType = !type.isSupported
+        if quirks.namesUserInTokenResponse, let user = readable.members["sub"]?.text, !text.repeatsSecret(user) {
+            credentials.user = user
+        }
         return credentials
     }
 

@@ -26,6 +26,9 @@ public struct KnownService: Sendable, Hashable {
     /// The page on which developers register an app to obtain a client ID.
     public let registrationPage: String
 
+    /// What to enter on the ``registrationPage``.
+    public let registrationAdvice: String
+
     /// The page that documents how programs sign in.
     public let documentation: String
 
@@ -56,6 +59,9 @@ public struct KnownService: Sendable, Hashable {
 
     /// The redirect URI of a sign-in, if the service compares the port with the registered redirect URI.
     var redirectURI: String?
+
+    /// Why the service may end sessions that the user did not revoke, as part of a sentence.
+    public internal(set) var endedSessionNote: String?
 
     /// Whether revoking a token leaves other sign-ins of the same user and program intact.
     var supportsPerGrantRevocation = false

@@ -19,6 +19,8 @@ extension KnownService {
     public static let github = KnownService(
         name: "github", title: "GitHub", issuer: "https://github.com",
         registrationPage: "https://github.com/settings/developers",
+        registrationAdvice:
+            "Choose GitHub Apps or OAuth Apps, and select Enable Device Flow. Generate no client secret.",
         documentation: "https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps",
         scopes: ["read:user", "user:email"], hasDiscovery: false,
         endpoints: [
@@ -30,6 +32,7 @@ extension KnownService {
         ],
         origins: ["https://api.github.com"],
         tokenURLs: ["https://github.com", "https://gist.github.com", "https://ghcr.io"],
+        endedSessionNote: "of more than ten sign-ins to an app, GitHub ends the oldest",
         quirks: ServiceQuirks(
             subjectClaim: "id", usernameClaims: ["login"],
             profileClaims: [
@@ -44,7 +47,7 @@ extension KnownService {
                 ErrorMeaning("incorrect_client_credentials", .invalidClient, source: tokenErrors),
                 ErrorMeaning("bad_refresh_token", .invalidGrant, at: .refresh, source: refreshErrors),
             ],
-            clientAuthentication: .post,
+            mayAnswerWithForms: true, clientAuthentication: .post,
             deadTokenResponse: ServiceQuirks.DeadTokenResponse(
                 status: 401, member: "message", values: ["Bad credentials"],
                 source: "https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api")))
@@ -64,6 +67,8 @@ extension KnownService {
     public static let gitlab = KnownService(
         name: "gitlab", title: "GitLab", issuer: "https://gitlab.com",
         registrationPage: "https://gitlab.com/-/user_settings/applications",
+        registrationAdvice:
+            "Enter the redirect URI http://127.0.0.1/callback, deselect Confidential, and select the scopes openid, profile and email.",
         documentation: "https://docs.gitlab.com/api/oauth2/",
         endpoints: [.deviceAuthorization: "/oauth/authorize_device"],
         tokenURLs: ["https://gitlab.com", "https://registry.gitlab.com"], supportsPerGrantRevocation: true)
@@ -76,6 +81,8 @@ extension KnownService {
     public static let gitea = KnownService(
         name: "gitea", otherNames: ["codeberg", "forgejo"], title: "Codeberg (Gitea, Forgejo)",
         issuer: "https://codeberg.org", registrationPage: "https://codeberg.org/user/settings/applications",
+        registrationAdvice:
+            "Create an OAuth2 application with the redirect URI http://127.0.0.1/callback, and deselect Confidential Client.",
         documentation: "https://docs.gitea.com/development/oauth2-provider",
         tokenURLs: ["https://codeberg.org"],
         quirks: ServiceQuirks(errors: [
@@ -94,6 +101,8 @@ extension KnownService {
     public static let google = KnownService(
         name: "google", title: "Google", issuer: "https://accounts.google.com",
         registrationPage: "https://console.cloud.google.com/auth/clients",
+        registrationAdvice:
+            "Create a client of the type Desktop app or, for a sign-in on another device, TVs and Limited Input devices.",
         documentation: "https://developers.google.com/identity/protocols/oauth2/native-app",
         origins: [
             "https://oauth2.googleapis.com", "https://openidconnect.googleapis.com", "https://www.googleapis.com",
@@ -131,6 +140,8 @@ extension KnownService {
             "https://TENANT.ciamlogin.com/TENANT/v2.0",
         ],
         registrationPage: "https://entra.microsoft.com",
+        registrationAdvice:
+            "Register an app, and add the platform Mobile and desktop applications with the redirect URI http://localhost/callback.",
         documentation: "https://learn.microsoft.com/entra/identity-platform/v2-oauth2-auth-code-flow",
         scopes: ["openid", "profile", "email", "offline_access"],
         origins: ["https://graph.microsoft.com"],
@@ -160,6 +171,8 @@ extension KnownService {
         name: "auth0", title: "Auth0", issuer: "https://TENANT.auth0.com",
         issuerForms: ["https://TENANT.REGION.auth0.com"],
         registrationPage: "https://manage.auth0.com/dashboard",
+        registrationAdvice:
+            "Create an application of the type Native with the callback URL http://127.0.0.1:8400/callback.",
         documentation: "https://auth0.com/docs/get-started/authentication-and-authorization-flow",
         scopes: ["openid", "profile", "email", "offline_access"], redirectURI: fixedRedirectURI)
 
@@ -173,6 +186,8 @@ extension KnownService {
         name: "okta", title: "Okta", issuer: "https://ORG.okta.com",
         issuerForms: ["https://ORG.oktapreview.com", "https://ORG.okta-emea.com", "https://ORG.okta-gov.com"],
         registrationPage: "https://login.okta.com",
+        registrationAdvice:
+            "Create a native OIDC app integration with the redirect URI http://127.0.0.1:8400/callback and the grant Refresh Token.",
         documentation: "https://developer.okta.com/docs/reference/api/oidc/",
         scopes: ["openid", "profile", "email", "offline_access"], redirectURI: fixedRedirectURI,
         rotationGrace: .seconds(30))
@@ -186,6 +201,8 @@ extension KnownService {
         name: "cognito", title: "Amazon Cognito", issuer: "https://cognito-idp.REGION.amazonaws.com/POOL",
         issuerForms: ["https://cognito-idp-fips.REGION.amazonaws.com/POOL"],
         registrationPage: "https://console.aws.amazon.com/cognito/v2/idp/user-pools",
+        registrationAdvice:
+            "Create an app client without a secret, with the callback URL http://localhost:8400/callback.",
         documentation: "https://docs.aws.amazon.com/cognito/latest/developerguide/token-endpoint.html",
         scopes: ["openid", "profile", "email"], origins: ["https://DOMAIN.auth.REGION.amazoncognito.com"],
         redirectURI: "http://localhost:8400/callback", supportsPerGrantRevocation: true,
@@ -199,6 +216,8 @@ extension KnownService {
     public static let atlassian = KnownService(
         name: "atlassian", title: "Atlassian", issuer: "https://auth.atlassian.com",
         registrationPage: "https://developer.atlassian.com/console/myapps/",
+        registrationAdvice:
+            "Create an OAuth 2.0 integration with the callback URL http://127.0.0.1:8400/callback and the User identity API.",
         documentation: "https://developer.atlassian.com/cloud/jira/platform/oauth-2-3lo-apps/",
         scopes: ["read:me", "offline_access"], hasDiscovery: false,
         endpoints: [
@@ -225,6 +244,8 @@ extension KnownService {
     public static let slack = KnownService(
         name: "slack", title: "Slack", issuer: "https://slack.com",
         registrationPage: "https://api.slack.com/apps",
+        registrationAdvice:
+            "Create an app, enable PKCE, and add the redirect URL http://localhost:8400/callback.",
         documentation: "https://docs.slack.dev/authentication/using-token-rotation",
         redirectURI: "http://localhost:8400/callback",
         quirks: ServiceQuirks(
@@ -251,6 +272,8 @@ extension KnownService {
     public static let discord = KnownService(
         name: "discord", title: "Discord", issuer: "https://discord.com",
         registrationPage: "https://discord.com/developers/applications",
+        registrationAdvice:
+            "Under OAuth2, select Public Client, and add the redirect http://127.0.0.1:8400/callback.",
         documentation: "https://docs.discord.com/developers/topics/oauth2",
         scopes: ["identify", "email"],
         endpoints: [.userInfo: "/api/users/@me"],
@@ -265,6 +288,8 @@ extension KnownService {
     public static let supabase = KnownService(
         name: "supabase", title: "Supabase", issuer: "https://PROJECT.supabase.co/auth/v1",
         registrationPage: "https://supabase.com/dashboard/project/_/auth/oauth-apps",
+        registrationAdvice:
+            "Enable the OAuth server, and add a public app with the redirect URI http://127.0.0.1:8400/callback.",
         documentation: "https://supabase.com/docs/guides/auth/oauth-server",
         redirectURI: fixedRedirectURI, rotationGrace: .seconds(10))
 
@@ -274,19 +299,23 @@ extension KnownService {
     public static let huggingFace = KnownService(
         name: "huggingface", otherNames: ["hf"], title: "Hugging Face", issuer: "https://huggingface.co",
         registrationPage: "https://huggingface.co/settings/applications/new",
+        registrationAdvice:
+            "Create a public app with the redirect URL http://localhost:8400/callback.",
         documentation: "https://huggingface.co/docs/hub/oauth", tokenURLs: ["https://huggingface.co"],
         redirectURI: "http://localhost:8400/callback")
 
     /// Bluesky, and other servers of the AT Protocol.
     ///
     /// Requests are pushed (RFC 9126), tokens are bound to a key, proofs need a nonce, and the client ID is the URL of a metadata
-    /// document. There is no OpenID Connect. A refusal of a nonce may spend the refresh token.
+    /// document. There is no OpenID Connect, and the token response names the user. A refusal of a nonce may spend the refresh token.
     public static let bluesky = KnownService(
         name: "bluesky", otherNames: ["atproto"], title: "Bluesky", issuer: "https://bsky.social",
         registrationPage: "https://docs.bsky.app/docs/advanced-guides/oauth-client",
+        registrationAdvice:
+            "Publish a metadata document with the redirect URI http://127.0.0.1/callback. Its URL is the client ID.",
         documentation: "https://atproto.com/specs/oauth",
         scopes: ["atproto", "transition:generic"], requiresProofs: true,
-        quirks: ServiceQuirks(mayRefuseSpentToken: true))
+        quirks: ServiceQuirks(mayRefuseSpentToken: true, namesUserInTokenResponse: true))
 
     /// Keycloak, on any host.
     ///
@@ -296,5 +325,7 @@ extension KnownService {
         name: "keycloak", title: "Keycloak", issuer: "https://HOST/realms/REALM",
         issuerForms: ["https://HOST/auth/realms/REALM"],
         registrationPage: "https://www.keycloak.org/docs/latest/server_admin/#_oidc_clients",
+        registrationAdvice:
+            "Create an OpenID Connect client without client authentication, with the redirect URI http://127.0.0.1/callback.",
         documentation: "https://www.keycloak.org/securing-apps/oidc-layers")
 }

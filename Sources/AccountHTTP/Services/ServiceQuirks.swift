@@ -19,6 +19,9 @@ struct ServiceQuirks: Sendable, Hashable {
     /// The meanings of the service's errors, as far as the standards do not define them.
     var errors: [ErrorMeaning] = []
 
+    /// Whether responses are forms if the field `Accept` does not arrive.
+    var mayAnswerWithForms = false
+
     var errorStatuses: Set<Int> = [400, 401, 403]
 
     /// The host of the redirect URI. The default is an address instead of a name (RFC 8252, section 8.3).
@@ -45,6 +48,9 @@ struct ServiceQuirks: Sendable, Hashable {
 
     /// Whether a refusal of a proof may spend the token of the request, so that a refresh needs a nonce from the start.
     var mayRefuseSpentToken = false
+
+    /// Whether the member `sub` of a token response identifies the user.
+    var namesUserInTokenResponse = false
 
     var authorizationParameters: [String: String] = [:]
 }

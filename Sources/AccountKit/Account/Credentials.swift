@@ -51,6 +51,9 @@ public struct Credentials: Sendable, Equatable {
     /// The scopes of the sign-in; empty unless the service has returned fewer ``scopes`` since then.
     package var signInScopes: [String] = []
 
+    /// The ID of the user, if the token response of the sign-in names it; never stored.
+    package var user: String?
+
     /// The last nonce that the service sent for proofs at its token endpoint (RFC 9449, section 8), for the first request of
     /// another process; `nil` if there is none.
     package var proofNonce: String?

@@ -491,6 +491,38 @@ struct AuthenticatedClientTests {
         }
     }
 
+    @Test(arguments: [
+        "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX19",
+        "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX0=", "bm90IEpTT04=", "",
+    ])
+    func `Refreshes once with the claims that an API requires, and repeats the request`(claims: String) async throws {
+        let isValid = claims.hasPrefix("eyJ") && !claims.hasSuffix("=")
+        try await LoopbackServer.run { request, _ in
+            switch (request.target, request.headers["authorization"]) {
+            case ("/token", _): .json(#"{"access_token":"access-2","token_type":"Bearer","refresh_token":"r2"}"#)
+            case (_, "Bearer access-2"): .json(#"{"ok":true}"#)
+            default:
+                .response(
+                    401, ["WWW-Authenticate": #"Bearer realm="", error="insufficient_claims", claims="\#(claims)""#])
+            }
+        } _: { server in
+            var account = Self.old
+            account.issuer = server.address
+            let authority = try OAuthAuthority(
+                issuer: server.address, clientID: "tool", endpoints: .all(at: server.address))
+            let store = try await AccountStore.inMemory(signedIn: account)
+            let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
+            #expect(try await client.get("/me").head.status == 200)
+            let refreshes = server.requests.filter { $0.target == "/token" }
+            let required = "claims=%7B%22access_token%22%3A%7B%22acrs%22%3A%7B%22essential%22%3Atrue"
+            #expect(refreshes.map { $0.body.contains(required) } == [isValid])
+            #expect(refreshes.allSatisfy { isValid || !$0.body.contains("claims=") })
+            // The next refresh needs no claims.
+            _ = try await authority.refresh(try #require(store.account))
+            #expect(server.requests.last?.body.contains("claims=") == false)
+        }
+    }
+
     @Test("Applies a service's documented rejection only to the service's own API")
     func documentedRefusal() async throws {
         let dead = LoopbackServer.Action.json(#"{"message":"Bad credentials"}"#, status: 401)

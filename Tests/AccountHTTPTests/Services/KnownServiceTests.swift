@@ -1,5 +1,6 @@
 import AccountSupport
 import AccountKit
+import AccountSupport
 import FoundationEssentials
 import Testing
 
@@ -360,6 +361,29 @@ struct KnownServiceTests {
         }
     }
 
+    @Test func `Reads GitHub's forms if a proxy removed the field Accept`() throws {
+        func response(_ body: String) -> ServiceResponse {
+            ServiceResponse(200, ["Content-Type": "application/x-www-form-urlencoded; charset=utf-8"], body)
+        }
+        let codes = response(
+            "device_code=d1&expires_in=899&interval=5&user_code=WDJB-MJHT"
+                + "&verification_uri=https%3A%2F%2Fgithub.com%2Flogin%2Fdevice")
+        let device = try ResponseParser(.deviceAuthorization, quirks: KnownService.github.quirks)
+            .deviceAuthorization(in: codes)
+        #expect(device.deviceCode == Secret("d1") && device.userCode == "WDJB-MJHT" && device.interval == .seconds(5))
+        #expect(device.verificationURI == "https://github.com/login/device")
+        let parser = ResponseParser(.token, quirks: KnownService.github.quirks)
+        let pending = response("error=authorization_pending&error_description=a+%22b%22")
+        #expect(
+            failure { try parser.credentials(in: pending, for: "tool") }
+                == .oauthError(.authorizationPending, description: "a \"b\""))
+        let tokens = response("access_token=gho_x&scope=read%3Auser%2Cuser%3Aemail&token_type=bearer")
+        #expect(try parser.credentials(in: tokens, for: "tool").scopes == ["read:user", "user:email"])
+        // Another service sends JSON only.
+        let other = failure { try ResponseParser(.token).credentials(in: pending, for: "tool") }
+        #expect(kind(other) == .unclear("…"))
+    }
+
     // MARK: The meanings of errors
 
     @Test(
@@ -424,6 +448,37 @@ struct KnownServiceTests {
             let thrown = failure { try parser.credentials(in: response, for: "tool") }
             #expect(kind(thrown) == expected)
         }
+    }
+
+    @Test(
+        arguments: [
+            (429, ["X-Rate-Limit-Reset": "1800000030"], "{}", 30), (429, ["X-RateLimit-Reset": "7"], "{}", 7),
+            (429, [:], #"{"message":"You are being rate limited.","retry_after":64.57}"#, 65),
+            (429, ["Retry-After": "3"], #"{"retry_after":64}"#, 3), (429, [:], "{}", nil),
+            (503, ["X-Rate-Limit-Reset": "30"], "{}", nil),
+        ] as [(Int, KeyValuePairs<String, String>, String, Int?)])
+    func `Reads the pause of a rate limit where Okta and Discord name it`(
+        status: Int, fields: KeyValuePairs<String, String>, body: String, seconds: Int?
+    ) {
+        #expect(RetryAfter.duration(in: ServiceResponse(status, fields, body)) == seconds.map { .seconds($0) })
+    }
+
+    @Test(arguments: [KnownService.entra, .cognito, .gitlab])
+    func `Accepts a service without a list of PKCE methods if its entry does`(service: KnownService) throws {
+        let api = APIOrigin(url: try ServiceURL("https://api.example.com"))
+        let thrown = failure { try api.checkChallengeMethods(in: ServiceDocument(), of: "x", service.quirks) }
+        #expect((thrown == nil) == (service != .gitlab))
+    }
+
+    @Test(arguments: [["openid", "api://notes/.default"], ["openid", "offline_access"]])
+    func `Identifies the user of a token for an API at Microsoft by the ID token`(scopes: [String]) throws {
+        let authority = try OAuthAuthority(
+            issuer: "https://login.microsoftonline.com/common/v2.0", clientID: "tool", scopes: scopes)
+        let refusal = AuthorityError.bearerChallenge(error: "invalid_token")
+        let users = try #require(authority.resolvedService).users
+        #expect(users.needsNoUser(after: refusal) == scopes.contains("api://notes/.default"))
+        let other = try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool", scopes: ["openid", "api"])
+        #expect(try !#require(other.resolvedService).users.needsNoUser(after: refusal))
     }
 
     // MARK: Microsoft

@@ -51,7 +51,7 @@ struct RevocationTests {
         let later = ScriptedAuthority(revoke: [.refuse(signal), .accept], clock: clock)
         clock.advance(by: .seconds(60))
         let delivery = try #require(await store.deliverRevocations { _ in later }.first)
-        #expect(delivery.outcome == .queued && delivery.failure == signal)
+        #expect(delivery.outcome == .queued(signal))
         #expect(delivery.issuer == "https://auth.example.com")
         clock.advance(by: .seconds(120))
         #expect(await store.deliverRevocations { _ in later }.map(\.outcome) == [.done])
@@ -195,31 +195,33 @@ struct RevocationTests {
     }
 
     @Test func `Sends a refused revocation at most three times, with pauses`() async throws {
-        let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
+        let refusal = AuthorityError.oauthError("unsupported_token_type")
+        let refusing = SteppedAuthority(revocation: { throw refusal })
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
-        #expect(
-            try await store.signOut(with: refusing).revocation == .refused(.oauthError("unsupported_token_type")))
+        #expect(try await store.signOut(with: refusing).revocation == .refused(refusal))
         for pause in [60.0, 120] {
             clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in refusing }.isEmpty, "no request during the pause")
             clock.advance(by: .seconds(1))
-            #expect(await store.deliverRevocations { _ in refusing }.map(\.outcome) == [.refused])
+            #expect(await store.deliverRevocations { _ in refusing }.map(\.outcome) == [.refused(refusal)])
         }
         #expect(refusing.requests == ["revoke", "revoke", "revoke"])
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
     @Test func `Retries an undelivered revocation with pauses of at most a day`() async throws {
-        let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
+        let failure = AuthorityError.noResponse(.timeout)
+        let failing = SteppedAuthority(revocation: { throw failure })
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
         try await store.signOut(with: failing)
         let second = await store.deliverRevocations(with: { _ in failing }, ignoringPauses: false)
-        #expect(second.map(\.outcome) == [.queued], "at the next request")
+        #expect(second.map(\.outcome) == [.queued(failure)], "at the next request")
         for pause in (1..<11).map({ 60.0 * Double(1 << $0) }) + [86_400, 86_400] {
             clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
             clock.advance(by: .seconds(1))
-            #expect(await store.deliverRevocations { _ in failing }.map(\.outcome) == [.queued], "after \(pause) s")
+            let next = await store.deliverRevocations { _ in failing }
+            #expect(next.map(\.outcome) == [.queued(failure)], "after \(pause) s")
         }
         #expect(try await store.pendingRevocations().count == 1)
     }

@@ -28,7 +28,7 @@ struct APIRoutes: Sendable {
         let origin = try Origin(of: request, settings: server.settings)
         var document: JSONObject = [
             "resource": .string(origin.url(api.resourcePath)),
-            "authorization_servers": [.string(server.settings.quirks.issuer(for: origin))],
+            "authorization_servers": [.string(server.settings.personality.issuer(for: origin))],
             "bearer_methods_supported": ["header"],
         ]
         if !api.scopes.isEmpty { document["scopes_supported"] = .array(api.scopes.map { .string($0) }) }

@@ -20,6 +20,8 @@ import Foundation
 /// | --- | --- | --- |
 /// | `POST /control/faults` | `{"faults":[…]}`, see `Fault`; replaces the list, unless `"keep":true` | `{"faults":1}` |
 /// | `DELETE /control/faults` | | `{}` |
+/// | `POST /control/answers` | `{"name":"reauthentication","times":1}`: the imitated service gives this answer | `{}` |
+/// | `GET /control/answers` | | `{"answers":[…]}`, see `ServiceAnswer` |
 /// | `POST /control/expire` | | `{"expired":1}`: the number of access tokens |
 /// | `POST /control/revoke` | `{"user":"alice"}`, or nothing for all users | `{"revoked":1}`: the number of grants |
 /// | `GET /control/tokens?user=alice` | | `{"tokens":[…]}`, see `LiveToken`: the valid tokens |
@@ -51,6 +53,11 @@ struct ControlRoutes: Sendable {
         let keep: Bool?
     }
 
+    private struct Answer: Decodable {
+        let name: String
+        let times: Int?
+    }
+
     private struct Revocation: Decodable {
         let user: String?
     }
@@ -71,6 +78,7 @@ struct ControlRoutes: Sendable {
 
     func add(to control: ControlGroup) {
         addFaults(to: control)
+        addAnswers(to: control)
         addTokens(to: control)
         addGates(to: control)
         control.on(.post, "clock", members: ["offsetSeconds"]) { (offset: Offset, _) in
@@ -112,6 +120,19 @@ struct ControlRoutes: Sendable {
         }
         control.on(.delete, "faults") { _ in
             await server.updateControls { $0.faults = FaultList() }
+            return JSONObject()
+        }
+    }
+
+    private func addAnswers(to control: ControlGroup) {
+        let personality = server.settings.personality
+        control.on(.get, "answers") { _ in ["answers": personality.answers] }
+        control.on(.post, "answers", members: ["name", "times"]) { (wanted: Answer, _) in
+            guard let answer = personality.answers.first(where: { $0.name == wanted.name }) else {
+                throw ControlError(message: "\(personality.name) has no answer with this name")
+            }
+            let fault = answer.fault(at: personality.endpoints, times: wanted.times)
+            await server.updateControls { $0.faults = FaultList([fault]) }
             return JSONObject()
         }
     }

@@ -43,7 +43,7 @@ struct RegistrationSettings: Sendable {
 
 extension ServerSettings {
     /// All scope names that a client can request.
-    var knownScope: Scope { Scope(names: quirks.scope.names + (api?.scopes ?? [])) }
+    var knownScope: Scope { Scope(names: personality.scope.names + (api?.scopes ?? [])) }
 
     /// Whether a client is known. A client ID metadata document counts as valid without being read.
     func knows(client id: String?) -> Bool {

@@ -18,6 +18,8 @@ actor AuthorizationServer {
     private var controls = Controls()
     private var log = RequestLog()
     private var proofs = ProofLedger()
+    /// The pushed requests by their URI (RFC 9126).
+    private var pushed: [String: [String: String]] = [:]
     /// The controls of the gists API.
     var gistControls = GistControls()
 
@@ -84,6 +86,9 @@ extension AuthorizationServer {
     func refresh(_ token: String, scope: Scope?, target: Target) throws -> TokenSet {
         let (rules, now) = (tokenRules, clock.now)
         let resources = target.resources
+        let scope =
+            scope
+            ?? state.grants.scope(ofRefreshToken: token).flatMap { settings.personality.scopeOfPlainRefresh(of: $0) }
         switch try update({
             $0.grants.refresh(token, scope: scope, resources: resources, rules: rules, now: now)
         }) {
@@ -93,9 +98,9 @@ extension AuthorizationServer {
         case .reused:
             log.countReuseAlarm()
             let explanation = "refresh token was used before; all tokens of this sign-in are revoked"
-            throw OAuthError(.invalidGrant, explanation, credential: .refreshToken)
+            throw OAuthError(.invalidGrant, explanation, credential: .spentRefreshToken)
         case .spent:
-            throw OAuthError(.invalidGrant, "refresh token was used before", credential: .refreshToken)
+            throw OAuthError(.invalidGrant, "refresh token was used before", credential: .spentRefreshToken)
         case .rejected:
             throw OAuthError(.invalidGrant, "refresh token is unknown or revoked", credential: .refreshToken)
         case .scopeTooWide:
@@ -122,15 +127,15 @@ extension AuthorizationServer {
 
     /// The ID token of a session, or `nil` if its scope does not include one.
     func idToken(for signIn: SignIn, to clientID: String, origin: Origin) throws -> String? {
-        let quirks = settings.quirks
+        let personality = settings.personality
         let claims = signIn.idTokenClaims(
-            issuer: quirks.issuer(for: origin),
-            subject: quirks.subject(of: signIn.user),
+            issuer: personality.issuer(for: origin),
+            subject: personality.subject(signIn.user),
             audience: clientID,
             now: clock.now
         )
         guard let claims else { return nil }
-        return try state.signingKey.sign(altered(quirks.idTokenClaims(claims, origin: origin), of: .idToken))
+        return try state.signingKey.sign(altered(personality.idTokenClaims(claims, origin), of: .idToken))
     }
 
     /// The key with which clients verify ID tokens.
@@ -140,7 +145,7 @@ extension AuthorizationServer {
     func revoke(_ token: String) throws {
         let rules = tokenRules
         let isKnown = try update { $0.grants.end(byToken: token, kind: .oauth, rules: rules) }
-        guard isKnown || !settings.quirks.refusesToRevokeUnknownTokens else {
+        guard isKnown || !settings.personality.refusesToRevokeUnknownTokens else {
             throw OAuthError(.invalidToken, "token is unknown or revoked")
         }
     }
@@ -157,7 +162,10 @@ extension AuthorizationServer {
             guard let user = settings.users[username] else {
                 throw BearerChallenge(.invalidToken, "user no longer exists")
             }
-            guard let claims = settings.quirks.userInfo(of: user, scope: scope) else {
+            guard !settings.personality.isForAPI(scope) else {
+                throw BearerChallenge(.invalidToken, "the token is for another API")
+            }
+            guard let claims = settings.personality.userInfo(of: user, scope: scope) else {
                 throw BearerChallenge(.insufficientScope, "scope openid is needed")
             }
             return claims
@@ -165,7 +173,7 @@ extension AuthorizationServer {
     }
 
     private var tokenRules: TokenRules {
-        var rules = settings.quirks.tokenRules(settings)
+        var rules = settings.personality.tokenRules(settings)
         rules.revocationEndsSignIn = settings.revocationEndsSignIn
         return rules
     }
@@ -191,7 +199,7 @@ extension AuthorizationServer {
         case .never: false
         case .offlineAccess where !scope.contains("offline_access"): false
         case .always, .offlineAccess:
-            settings.quirks.bringsRefreshToken(scope: scope, browserParameters: browserParameters)
+            settings.personality.bringsRefreshToken(scope: scope, browserParameters: browserParameters)
         }
     }
 }
@@ -268,6 +276,38 @@ extension AuthorizationServer {
         guard let user = settings.users[username] else { throw OAuthError(.invalidGrant, "user no longer exists") }
         return user
     }
+}
+
+extension AuthorizationServer {
+    /// Keeps a pushed request, and returns its URI.
+    ///
+    /// Source: RFC 9126, section 2.2.
+    func push(_ parameters: [String: String]) -> String {
+        let uri = "urn:ietf:params:oauth:request_uri:" + RandomText.token(prefix: "")
+        pushed[uri] = parameters
+        return uri
+    }
+
+    /// Returns the parameters of a request to the authorization endpoint: its own, or those that were pushed.
+    ///
+    /// Source: RFC 9126, section 4.
+    ///
+    /// - Parameter isForm: Whether the request comes from the form of this endpoint, which contains the pushed parameters.
+    func parameters(of request: [String: String], isForm: Bool) throws -> [String: String] {
+        guard let uri = request["request_uri"] else {
+            guard isForm || !settings.personality.requiresPushedRequests else {
+                throw OAuthError(.invalidRequest, "the request must be pushed")
+            }
+            return request
+        }
+        guard let parameters = pushed[uri], parameters["client_id"] == request["client_id"] else {
+            throw OAuthError(.invalidRequest, "request_uri is unknown")
+        }
+        return parameters.merging(request.filter { AuthorizationPage.ownFields.contains($0.key) }) { _, own in own }
+    }
+
+    /// Spends a refresh token whose proof was refused.
+    func spend(_ refreshToken: String) throws { try update { $0.grants.spendUnexchanged(refreshToken) } }
 }
 
 // MARK: - Devices

@@ -1,7 +1,7 @@
 /// The settings of the example server, which are constant while it runs.
 struct ServerSettings: Sendable {
     /// The service that the server imitates, if any.
-    var quirks: any ServiceQuirks = StandardQuirks()
+    var personality: Personality = Personality()
     /// The only client of the OAuth endpoints.
     var clientID = "account-cli"
     /// The client's secret. Without one, the client is public (RFC 6749, section 2.1).
@@ -43,8 +43,8 @@ struct ServerSettings: Sendable {
     var usesTLS = false
     /// The API that names this server, if there is one.
     var api: APISettings?
-    /// Whether clients can bind tokens to a key.
-    var proofs = ProofPolicy.off
+    /// Whether clients can bind tokens to a key, unless the imitated service has its own rule.
+    var chosenProofs = ProofPolicy.off
     /// How clients register themselves, or `nil` if they cannot.
     var registration: RegistrationSettings?
     /// Whether a client ID may be the URL of a metadata document.
@@ -54,9 +54,12 @@ struct ServerSettings: Sendable {
     /// A host name that the server accepts in addition to the loopback interface.
     var name: String?
 
+    /// Whether clients can bind tokens to a key.
+    var proofs: ProofPolicy { personality.proofs ?? chosenProofs }
+
     /// The supported grant types.
     var grantTypes: [TokenRoutes.GrantType] {
-        quirks.grantTypes.filter { type in
+        personality.grantTypes.filter { type in
             switch type {
             case .tokenExchange: !exchangeAudiences.isEmpty || workloads != nil
             case .jwtBearer: workloads != nil
@@ -75,8 +78,8 @@ struct ServerSettings: Sendable {
 
     /// The scope for a client that requests none.
     var defaultScope: Scope {
-        guard refreshTokens == .offlineAccess else { return quirks.defaultScope }
-        return Scope(names: quirks.defaultScope.names.filter { $0 != "offline_access" })
+        guard refreshTokens == .offlineAccess else { return personality.defaultScope }
+        return Scope(names: personality.defaultScope.names.filter { $0 != "offline_access" })
     }
 }
 

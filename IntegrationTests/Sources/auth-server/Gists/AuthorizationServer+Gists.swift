@@ -29,7 +29,7 @@ extension AuthorizationServer {
             case .user(let username, let scope) = try update({ $0.grants.use(accessToken, kind: .oauth, now: now) }),
             let user = settings.users[username]
         else { throw GistError.badCredentials }
-        return GistCaller(user: user, mayWrite: settings.quirks.allowsGists(scope))
+        return GistCaller(user: user, mayWrite: settings.personality.allowsGists(scope))
     }
 
     /// A page of a list.

@@ -54,10 +54,10 @@ struct GistCall: Sendable {
     }
 
     func document(_ gist: Gist) throws -> GistDocument {
-        let (users, quirks) = (server.settings.users, server.settings.quirks)
+        let (users, personality) = (server.settings.users, server.settings.personality)
         guard let owner = users[gist.owner] else { throw GistError.notFound }
         // The number in the response from the service's user endpoint.
-        let documented = quirks.userInfo(of: owner, scope: quirks.scope)?["id"]
+        let documented = personality.userInfo(of: owner, scope: personality.scope)?["id"]
         let number = if case .integer(let id) = documented { id } else { owner.id }
         return GistDocument(gist: gist, owner: owner, ownerID: number, origin: origin)
     }

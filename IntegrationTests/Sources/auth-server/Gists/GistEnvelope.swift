@@ -20,8 +20,8 @@ struct GistEnvelope: Sendable {
         context: ServerContext,
         _ handle: @Sendable (GistCall) async throws -> Response
     ) async throws -> Response {
-        let quirks = server.settings.quirks
-        if let refusal = quirks.refusal(ofUserInfoRequest: request.headers) { return refusal }
+        let personality = server.settings.personality
+        if let refusal = personality.refusal(ofUserInfoRequest: request.headers) { return refusal }
         let settings = await server.gistControls.settings
         let now = server.clock.now
         var user: String?

@@ -18,6 +18,8 @@ struct Grant: Codable, Equatable, Sendable {
     var target = Target()
     /// Whether the grant was revoked by the user, by the operator, or because a spent refresh token was used again.
     var isEnded = false
+    /// The number of the grants before this one.
+    var order: Int?
     /// The thumbprint of the key that the tokens are bound to (RFC 9449, section 6), if any.
     var thumbprint: String?
 }

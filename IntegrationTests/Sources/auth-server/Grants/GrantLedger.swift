@@ -25,9 +25,17 @@ struct GrantLedger: Codable, Equatable, Sendable {
         now: Date
     ) -> TokenSet {
         let id = RandomText.token(prefix: "grant_")
-        grants[id] = Grant(kind: .oauth, username: username, scope: scope, target: target)
+        if let limit = rules.signInLimit { endOldest(of: username, scope, keeping: limit - 1) }
+        grants[id] = Grant(kind: .oauth, username: username, scope: scope, target: target, order: grants.count)
         return issue(
             for: id, scope: scope, resources: resources, withRefreshToken: withRefreshToken, rules: rules, now: now)
+    }
+
+    /// Ends the oldest grants of a user with a scope.
+    private mutating func endOldest(of username: String, _ scope: Scope, keeping count: Int) {
+        let open = grants.filter { $0.value.username == username && $0.value.scope == scope && !$0.value.isEnded }
+            .sorted { ($0.value.order ?? 0) < ($1.value.order ?? 0) }
+        for (id, _) in open.dropLast(count) { grants[id]?.isEnded = true }
     }
 
     /// Opens a session of the app's own backend, which has one token and does not expire.
@@ -125,6 +133,14 @@ extension GrantLedger {
         refreshTokens[token]?.isSpent = true
         accessTokens[held.accessToken] = nil
     }
+}
+
+extension GrantLedger {
+    /// The scope of the grant of a refresh token.
+    func scope(ofRefreshToken token: String) -> Scope? { refreshTokens[token].flatMap { grants[$0.grantID]?.scope } }
+
+    /// Spends a refresh token without issuing another.
+    mutating func spendUnexchanged(_ token: String) { refreshTokens[token]?.isSpent = true }
 }
 
 // MARK: - Exchanging

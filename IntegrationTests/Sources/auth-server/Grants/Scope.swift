@@ -2,7 +2,7 @@
 ///
 /// Source: RFC 6749, section 3.3.
 struct Scope: Equatable, Sendable {
-    /// The scope names of a server without quirks.
+    /// The scope names of a server without personality.
     static let all = Scope(names: ["openid", "profile", "email", "phone", "groups", "offline_access"])
 
     let names: [String]

@@ -23,4 +23,6 @@ struct TokenRules: Equatable, Sendable {
     var revocationEndsSignIn = true
     /// Whether the reuse of a spent refresh token ends its family.
     var detectsReuse = true
+    /// The number of sign-ins of a user with the same scope, of which the oldest then ends; `nil` for no limit.
+    var signInLimit: Int?
 }

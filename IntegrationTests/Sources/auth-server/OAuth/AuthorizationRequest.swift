@@ -57,6 +57,7 @@ struct AuthorizationRequest: Sendable {
     private static func checked(_ parameters: [String: String], settings: ServerSettings) throws -> (
         Scope, CodeChallenge
     ) {
+        try settings.personality.check(parameters)
         guard let responseType = parameters["response_type"] else {
             throw OAuthError(.invalidRequest, "response_type is missing")
         }

@@ -8,15 +8,28 @@ struct AuthorizationRoutes: Sendable {
     let server: AuthorizationServer
 
     func add(to router: Router<ServerContext>) {
-        let path = RouterPath(server.settings.quirks.endpoints.authorization)
+        let path = RouterPath(server.settings.personality.endpoints.authorization)
         router.get(path, use: page)
         router.post(path, use: decide)
+        if let pushed = server.settings.personality.endpoints.pushedAuthorization {
+            router.post(RouterPath(pushed), use: push)
+        }
+    }
+
+    /// Source: RFC 9126, section 2.
+    @Sendable
+    private func push(_ request: Request, context: ServerContext) async throws -> Response {
+        let form = try await OAuthForm(request, context: context, server: server)
+        _ = try await server.provenKey(in: request)
+        let body: JSONObject = ["request_uri": .string(await server.push(form.parameters)), "expires_in": .integer(60)]
+        return try .json(body, status: .created, headers: .neverStored)
     }
 
     @Sendable
     private func page(_ request: Request, context: ServerContext) async throws -> Response {
         try await respond(to: request) {
-            let authorization = try authorizationRequest(FormBody.parameters(in: request.uri.query ?? ""))
+            let query = try FormBody.parameters(in: request.uri.query ?? "")
+            let authorization = try authorizationRequest(await server.parameters(of: query, isForm: false))
             return form(for: authorization)
         }
     }
@@ -25,7 +38,7 @@ struct AuthorizationRoutes: Sendable {
     private func decide(_ request: Request, context: ServerContext) async throws -> Response {
         try await respond(to: request) {
             let fields = try await FormBody.parameters(of: request, context: context)
-            let authorization = try authorizationRequest(fields)
+            let authorization = try authorizationRequest(await server.parameters(of: fields, isForm: true))
             guard fields["decision"] != "deny" else {
                 throw authorization.refusal(OAuthError(.accessDenied, "the user refused"))
             }
@@ -69,7 +82,7 @@ struct AuthorizationRoutes: Sendable {
         .html(
             AuthorizationPage.form(
                 request,
-                action: server.settings.quirks.endpoints.authorization,
+                action: server.settings.personality.endpoints.authorization,
                 username: username,
                 notice: notice
             ),
@@ -86,9 +99,9 @@ struct AuthorizationRoutes: Sendable {
         state: String?
     ) async throws -> Response {
         let origin = try Origin(of: request, settings: server.settings)
-        let quirks = server.settings.quirks
+        let personality = server.settings.personality
         var named: JSONObject = [:]
-        if quirks.namesIssuerInResponses { named["iss"] = .string(quirks.issuer(for: origin)) }
+        if personality.namesIssuerInResponses { named["iss"] = .string(personality.issuer(for: origin)) }
         named = await server.altered(named, of: .authorization)
         let issuer: String? = if case .string(let text)? = named["iss"] { text } else { nil }
         let others = [("state", state), ("iss", issuer)].compactMap { name, value in value.map { (name, $0) } }

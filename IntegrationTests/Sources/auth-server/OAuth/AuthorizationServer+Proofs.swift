@@ -119,8 +119,8 @@ struct NonceMiddleware: RouterMiddleware {
         } catch let challenge as DPoPChallenge {
             response = try challenge.response(from: request, context: context)
         }
-        let endpoints = server.settings.quirks.endpoints
-        let isToken = request.uri.path == endpoints.token || request.uri.path == endpoints.revocation
+        let endpoints = server.settings.personality.endpoints
+        let isToken = [endpoints.token, endpoints.revocation, endpoints.pushedAuthorization].contains(request.uri.path)
         response.headers[.dpopNonce] = await server.nonce(for: isToken ? .authorizationServer : .api)
         return response
     }

@@ -43,7 +43,7 @@ struct ClientCredentials: Sendable {
         let usesField = method == .basic
         guard let id, settings.knows(client: id) else { throw Self.refusal("unknown client", usesField: usesField) }
         guard let wanted = id == settings.clientID ? settings.clientSecret : settings.clients[id]?.secret else {
-            let takesAny = TokenRoutes.GrantType.allCases.contains { settings.quirks.needsSecret(for: $0) }
+            let takesAny = TokenRoutes.GrantType.allCases.contains { settings.personality.secretGrants.contains($0) }
             guard secret == nil || takesAny else {
                 throw Self.refusal("this client has no secret; send client_id in the body", usesField: usesField)
             }

@@ -8,7 +8,7 @@ struct DeviceRoutes: Sendable {
     let server: AuthorizationServer
 
     func add(to router: Router<ServerContext>) {
-        let endpoints = server.settings.quirks.endpoints
+        let endpoints = server.settings.personality.endpoints
         router.post(RouterPath(endpoints.deviceAuthorization), use: begin)
         router.get(RouterPath(endpoints.devicePage), use: page)
         router.post(RouterPath(endpoints.devicePage), use: decide)
@@ -17,14 +17,14 @@ struct DeviceRoutes: Sendable {
     @Sendable
     private func begin(_ request: Request, context: ServerContext) async throws -> Response {
         let settings = server.settings
-        let quirks = settings.quirks
+        let personality = settings.personality
         let form = try await OAuthForm(request, context: context, server: server)
         let origin = try Origin(of: request, settings: settings)
         let codes = try await server.beginDeviceAuthorization(
             scope: form.scope() ?? settings.defaultScope,
             target: form.target()
         )
-        let page = origin.url(quirks.endpoints.devicePage)
+        let page = origin.url(personality.endpoints.devicePage)
         let response: JSONObject = [
             "device_code": .string(codes.deviceCode),
             "user_code": .string(codes.userCode),
@@ -33,11 +33,11 @@ struct DeviceRoutes: Sendable {
             "expires_in": .integer(settings.deviceCodeLifetime),
             "interval": .integer(settings.deviceInterval),
         ]
-        return try quirks.encode(quirks.deviceResponse(response), for: request)
+        return try personality.encode(personality.deviceResponse(response), for: request)
     }
 
     /// The path of the form's request, which is the page itself.
-    private var action: String { server.settings.quirks.endpoints.devicePage }
+    private var action: String { server.settings.personality.endpoints.devicePage }
 
     @Sendable
     private func page(_ request: Request, context: ServerContext) async throws -> Response {

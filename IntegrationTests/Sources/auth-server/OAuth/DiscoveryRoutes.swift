@@ -8,7 +8,7 @@ struct DiscoveryRoutes: Sendable {
     let server: AuthorizationServer
 
     func add(to router: Router<ServerContext>) {
-        for path in server.settings.quirks.endpoints.discovery {
+        for path in server.settings.personality.endpoints.discovery {
             router.get(RouterPath(path), use: document)
         }
     }
@@ -16,8 +16,8 @@ struct DiscoveryRoutes: Sendable {
     @Sendable
     private func document(_ request: Request, context: ServerContext) async throws -> Response {
         let origin = try Origin(of: request, settings: server.settings)
-        let quirks = server.settings.quirks
-        let document = quirks.discovery(document(of: quirks, at: origin))
+        let personality = server.settings.personality
+        let document = personality.discovery(document(of: personality, at: origin, path: request.uri.path))
         let kind: Controls.AlterableResponse =
             request.uri.path.contains("openid-configuration") ? .openIDConfiguration : .serverMetadata
         // Tests change the document between two commands.
@@ -26,10 +26,10 @@ struct DiscoveryRoutes: Sendable {
             headers: [.cacheControl: "no-store"])
     }
 
-    private func document(of quirks: any ServiceQuirks, at origin: Origin) -> JSONObject {
-        let endpoints = quirks.endpoints
+    private func document(of personality: Personality, at origin: Origin, path: String) -> JSONObject {
+        let endpoints = personality.endpoints
         var document: JSONObject = [
-            "issuer": .string(quirks.discoveredIssuer(for: origin)),
+            "issuer": .string(personality.discoveredIssuer(for: origin, at: path)),
             "authorization_endpoint": .string(origin.url(endpoints.authorization)),
             "token_endpoint": .string(origin.url(endpoints.token)),
             "userinfo_endpoint": .string(origin.url(endpoints.userInfo)),
@@ -52,12 +52,16 @@ struct DiscoveryRoutes: Sendable {
             document["revocation_endpoint"] = .string(origin.url(revocation))
             document["revocation_endpoint_auth_methods_supported"] = authenticationMethods
         }
+        if let pushed = endpoints.pushedAuthorization {
+            document["pushed_authorization_request_endpoint"] = .string(origin.url(pushed))
+            document["require_pushed_authorization_requests"] = .boolean(personality.requiresPushedRequests)
+        }
         if server.settings.registration != nil {
             document["registration_endpoint"] = .string(origin.url(RegistrationRoutes.path))
         }
         if server.settings.acceptsClientMetadata { document["client_id_metadata_document_supported"] = true }
         if server.settings.proofs != .off { document["dpop_signing_alg_values_supported"] = ["ES256"] }
-        if quirks.namesIssuerInResponses {
+        if personality.namesIssuerInResponses {
             document["authorization_response_iss_parameter_supported"] = true
         }
         return document

@@ -7,7 +7,7 @@ struct KeyRoutes: Sendable {
     let server: AuthorizationServer
 
     func add(to router: Router<ServerContext>) {
-        guard let path = server.settings.quirks.endpoints.keys else { return }
+        guard let path = server.settings.personality.endpoints.keys else { return }
         router.get(RouterPath(path)) { _, _ in
             try Response.json(["keys": [.object(await server.publicKey)]] as JSONObject)
         }

@@ -35,6 +35,8 @@ struct OAuthError: Error, Equatable {
         case code
         case deviceCode
         case refreshToken
+        /// A refresh token that was valid once.
+        case spentRefreshToken
     }
 
     let code: Code

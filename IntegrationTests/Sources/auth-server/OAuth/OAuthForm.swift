@@ -13,7 +13,7 @@ import Foundation
 /// Source: RFC 6749, sections 3.1 and 3.2: the body is a form without duplicate parameters, and a parameter without a
 /// value counts as omitted.
 struct OAuthForm: Sendable {
-    private let parameters: [String: String]
+    let parameters: [String: String]
     private let settings: ServerSettings
     private let hasSecret: Bool
     let clientID: String
@@ -27,7 +27,7 @@ struct OAuthForm: Sendable {
         settings = server.settings
         parameters = try await FormBody.parameters(of: request, context: context)
         let shown = try ClientCredentials(parameters, headers: request.headers)
-        audience = settings.quirks.discoveredIssuer(for: try Origin(of: request, settings: settings))
+        audience = settings.personality.discoveredIssuer(for: try Origin(of: request, settings: settings))
         date = server.clock.now
         if let assertions = settings.clientAssertions, shown.id == settings.clientID {
             guard parameters["client_assertion_type"] == ClientAssertions.type,
@@ -35,7 +35,7 @@ struct OAuthForm: Sendable {
             else { throw OAuthError(.invalidClient, "client_assertion is missing") }
             try assertions.check(
                 assertion, of: settings.clientID,
-                for: [audience, try Origin(of: request, settings: settings).url(settings.quirks.endpoints.token)],
+                for: [audience, try Origin(of: request, settings: settings).url(settings.personality.endpoints.token)],
                 at: date)
         } else if let workloads = settings.workloads, parameters["client_assertion_type"] != nil {
             guard parameters["client_assertion_type"] == ClientAssertions.type,
@@ -48,6 +48,7 @@ struct OAuthForm: Sendable {
                 throw OAuthError(.invalidClient, "client_assertion is missing")
             }
         }
+        try settings.personality.check(parameters)
         hasSecret = shown.secret != nil
         clientID = shown.id ?? settings.clientID
     }

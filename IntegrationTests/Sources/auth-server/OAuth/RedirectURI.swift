@@ -35,7 +35,7 @@ extension ServerSettings {
     /// Whether the server accepts the redirect URI.
     func allows(_ redirectURI: RedirectURI) -> Bool {
         guard redirectURIs.isEmpty else { return redirectURIs.contains(redirectURI.text) }
-        return redirectURI.path == "/callback" && quirks.allows(redirectURI)
+        return redirectURI.path == "/callback" && personality.allows(redirectURI)
     }
 }
 

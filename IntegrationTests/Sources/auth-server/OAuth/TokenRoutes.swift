@@ -24,10 +24,10 @@ struct TokenRoutes: Sendable {
 
     let server: AuthorizationServer
 
-    private var quirks: any ServiceQuirks { server.settings.quirks }
+    private var personality: Personality { server.settings.personality }
 
     func add(to router: Router<ServerContext>) {
-        let endpoints = server.settings.quirks.endpoints
+        let endpoints = server.settings.personality.endpoints
         router.post(RouterPath(endpoints.token), use: token)
         if let path = endpoints.revocation {
             router.post(RouterPath(path), use: revoke)
@@ -42,9 +42,9 @@ struct TokenRoutes: Sendable {
         guard let grantType, server.settings.grantTypes.contains(grantType) else {
             throw OAuthError(.unsupportedGrantType, "unknown grant_type")
         }
-        if quirks.needsSecret(for: grantType) { try form.requireSecret() }
+        if personality.secretGrants.contains(grantType) { try form.requireSecret() }
         let target = try form.target()
-        let key = try await server.provenKey(in: request)
+        let key = try await provenKey(in: request, form)
         var response: JSONObject
         switch grantType {
         case .authorizationCode:
@@ -64,7 +64,7 @@ struct TokenRoutes: Sendable {
             )
             response = try await self.response(to: request, signIn, for: form.clientID)
         case .clientCredentials:
-            response = quirks.tokenResponse(
+            response = personality.tokenResponse(
                 try await server.issueTokens(
                     toClient: form.clientID, scope: form.scope() ?? Scope(names: ["profile"]), target: target))
         case .refreshToken:
@@ -74,7 +74,7 @@ struct TokenRoutes: Sendable {
                 scope: form.scope(),
                 target: target
             )
-            response = quirks.tokenResponse(tokens)
+            response = personality.tokenResponse(tokens)
         case .deviceCode:
             let signIn = try await server.redeem(deviceCode: form.required("device_code"), target: target)
             response = try await self.response(to: request, signIn, for: form.clientID)
@@ -93,7 +93,7 @@ struct TokenRoutes: Sendable {
             }
             let tokens = try await server.exchange(
                 form.required("subject_token"), scope: form.scope(), target: target)
-            var members = quirks.tokenResponse(tokens)
+            var members = personality.tokenResponse(tokens)
             members["issued_token_type"] = .string(type)
             response = members
         }
@@ -101,18 +101,28 @@ struct TokenRoutes: Sendable {
             try await server.bind(token, to: key)
             response["token_type"] = "DPoP"
         }
-        return try quirks.encode(await server.altered(response, of: .token), for: request)
+        return try personality.encode(await server.altered(response, of: .token), for: request)
+    }
+
+    /// Some services spend a refresh token although they refuse the proof.
+    private func provenKey(in request: Request, _ form: OAuthForm) async throws -> String? {
+        do {
+            return try await server.provenKey(in: request)
+        } catch let error as OAuthError where error.code == .useDPoPNonce && personality.refusedProofSpendsToken {
+            if let token = form["refresh_token"] { try await server.spend(token) }
+            throw error
+        }
     }
 
     private func response(toWorkload subject: String, _ form: OAuthForm, _ target: Target) async throws -> JSONObject {
-        quirks.tokenResponse(
+        personality.tokenResponse(
             try await server.issueTokens(
                 toClient: subject, scope: form.scope() ?? Scope(names: ["profile"]), target: target))
     }
 
     private func response(to request: Request, _ signIn: SignIn, for clientID: String) async throws -> JSONObject {
         let origin = try Origin(of: request, settings: server.settings)
-        var response = quirks.tokenResponse(signIn.tokens)
+        var response = personality.tokenResponse(signIn.tokens)
         response["id_token"] = try await server.idToken(for: signIn, to: clientID, origin: origin).map { .string($0) }
         return response
     }

@@ -38,7 +38,7 @@ struct AuthServerApplication {
         router.add(middleware: LoopbackMiddleware(settings: server.settings))
         router.add(middleware: FaultMiddleware(server: server))
         if server.settings.proofs != .off { router.add(middleware: NonceMiddleware(server: server)) }
-        router.add(middleware: QuirksMiddleware(quirks: server.settings.quirks))
+        router.add(middleware: PersonalityMiddleware(personality: server.settings.personality))
         DiscoveryRoutes(server: server).add(to: router)
         TokenRoutes(server: server).add(to: router)
         AuthorizationRoutes(server: server).add(to: router)

@@ -23,7 +23,7 @@ struct RequestLogMiddleware: RouterMiddleware {
         let body = try await request.collectBody(upTo: context.maxUploadSize)
         let (method, path) = (request.method.rawValue, request.uri.path)
         let asked = Self.parameters(of: request, body)
-        let grantType = path == server.settings.quirks.endpoints.token ? Self.grantType(in: asked) : nil
+        let grantType = path == server.settings.personality.endpoints.token ? Self.grantType(in: asked) : nil
 
         let secret =
             asked["client_assertion"] != nil

@@ -17,13 +17,13 @@ struct DeviceFlow: Sendable {
     /// Requests the codes in JSON.
     init(
         _ api: API,
-        _ quirks: some ServiceQuirks,
+        _ personality: Personality,
         scope: String? = nil,
         extra: [(String, String)] = []
     ) async throws {
         self.api = api
         self.extra = extra
-        endpoints = quirks.endpoints
+        endpoints = personality.endpoints
         var fields = [("client_id", "account-cli")]
         if let scope { fields.append(("scope", scope)) }
         begun = try await api.form(endpoints.deviceAuthorization, fields, headers: Self.headers)

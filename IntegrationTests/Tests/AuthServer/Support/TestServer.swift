@@ -19,10 +19,10 @@ struct TestServer: Sendable {
         server = try AuthorizationServer(settings: settings, clock: clock)
     }
 
-    /// A server with the quirks of a service.
-    init(_ quirks: some ServiceQuirks) throws {
+    /// A server that imitates a service.
+    init(_ personality: Personality) throws {
         var settings = ServerSettings()
-        settings.quirks = quirks
+        settings.personality = personality
         try self.init(settings: settings)
     }
 

@@ -87,13 +87,15 @@ private func promiseSameObject(_ response: ServiceResponse) {
 /// Whether a response is an error according to RFC 6749, section 5.2, determined by another JSON parser and by the
 /// status.
 private func isOAuthError(_ response: ServiceResponse, _ quirks: ServiceQuirks) -> Bool {
+    if quirks.mayAnswerWithForms, response.mediaType == "application/x-www-form-urlencoded" { return true }
     guard quirks.errorStatuses.union([200, 201, 204]).contains(response.status),
         let object = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any],
         let code = object["error"] as? String
     else { return false }
     // Another parser may use the last of two members or accept UTF-16. A definite error occurs once, in UTF-8.
     guard !response.body.contains(0) else { return false }
-    return code == "invalid_grant" || quirks.refreshErrorCodes[code] == .invalidGrant
+    return code == "invalid_grant"
+        || quirks.errors.contains { $0.code == code && $0.meaning == .invalidGrant && $0.request != .signIn }
 }
 
 private func readDiscovery(_ bytes: [UInt8]) {
@@ -120,7 +122,10 @@ private func readUserInfo(_ bytes: [UInt8]) {
         }
         if let refusal, !clearings(on: refusal).isEmpty {
             let isSaid = response.head.headerFields[values: .wwwAuthenticate].contains { isRefusal($0) }
-            promise(response.status == 401 && isSaid, "only 401 with a Bearer challenge ends a session")
+            let isDocumented = quirks.deadTokenResponse?.status == response.status
+            promise(
+                response.status == 401 && isSaid || isDocumented,
+                "only 401 with a Bearer challenge, or the documented response of a service, ends a session")
             promise(
                 clearings(on: refusal).allSatisfy {
                     if case .verification(let context) = $0 {

@@ -2,10 +2,10 @@ import HTTPTypes
 import Hummingbird
 
 /// Reports errors in the format of the imitated service.
-struct QuirksMiddleware: RouterMiddleware {
+struct PersonalityMiddleware: RouterMiddleware {
     typealias Context = ServerContext
 
-    let quirks: any ServiceQuirks
+    let personality: Personality
 
     func handle(
         _ request: Request,
@@ -15,14 +15,14 @@ struct QuirksMiddleware: RouterMiddleware {
         do {
             return try await next(request, context)
         } catch let error as OAuthError {
-            let refusal = quirks.response(to: error)
-            var response = try quirks.encode(refusal.body ?? [:], status: refusal.status, for: request)
+            let refusal = personality.response(to: error)
+            var response = try personality.encode(refusal.body ?? [:], status: refusal.status, for: request)
             response.headers[.wwwAuthenticate] = refusal.challenge
             return response
         } catch let challenge as BearerChallenge {
-            return try quirks.response(to: challenge).response
+            return try personality.challenge(challenge).response
         } catch let error as HTTPError where error.status == .notFound {
-            guard let body = quirks.notFound else { throw error }
+            guard let body = personality.notFound else { throw error }
             return try .json(body, status: .notFound)
         }
     }

@@ -4,12 +4,12 @@ import Testing
 @testable import auth_server
 
 /// The differences of GitLab that its documentation or its issues describe.
-@Suite struct GitLabQuirksTests {
+@Suite struct GitLabPersonalityTests {
     @Test func `Has its own device path and subjects`() async throws {
-        try await TestServer(GitLabQuirks()).run { api in
+        try await TestServer(.gitlab).run { api in
             let document = try await api.get("/.well-known/openid-configuration").json
             #expect(document["device_authorization_endpoint"] == "http://localhost/oauth/authorize_device")
-            let device = try await DeviceFlow(api, GitLabQuirks())
+            let device = try await DeviceFlow(api, .gitlab)
             #expect(device.begun.json["verification_uri"] == "http://localhost/oauth/device")
             _ = try await device.decide()
             let response = try await device.poll()
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func `Keeps a spent refresh token valid until the new access token is used`() async throws {
-        try await TestServer(GitLabQuirks()).run { api in
+        try await TestServer(.gitlab).run { api in
             let first = try await api.signIn()
             let second = try await api.refresh(first.refresh)
             #expect(second.status == 200)
@@ -42,7 +42,7 @@ import Testing
 
     @Test(arguments: ["at_made_up", nil])
     func `Refuses with the challenge of Doorkeeper`(token: String?) async throws {
-        try await TestServer(GitLabQuirks()).run { api in
+        try await TestServer(.gitlab).run { api in
             let response = try await api.userInfo(token)
             #expect(response.status == 401)
             let challenge = #"Bearer realm="Doorkeeper", error="invalid_token", error_description=""#

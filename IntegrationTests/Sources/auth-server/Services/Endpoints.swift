@@ -4,6 +4,8 @@ struct Endpoints: Sendable {
     var discovery = ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]
     var authorization = "/oauth/authorize"
     var token = "/oauth/token"
+    /// The endpoint for pushed requests (RFC 9126).
+    var pushedAuthorization: String?
     var deviceAuthorization = "/oauth/device_authorization"
     /// The page on which a user approves a sign-in on another device.
     var devicePage = "/device"

@@ -3,10 +3,10 @@ import Testing
 
 @testable import auth_server
 
-/// The differences of Microsoft that its documentation describes.
-@Suite struct MicrosoftQuirksTests {
+/// The differences of Microsoft Entra that its documentation describes.
+@Suite struct EntraPersonalityTests {
     @Test func `Discovers an issuer with a placeholder for the tenant of the ID token`() async throws {
-        try await TestServer(MicrosoftQuirks()).run { api in
+        try await TestServer(.entra).run { api in
             let document = try await api.get("/common/v2.0/.well-known/openid-configuration").json
             #expect(document["issuer"] == "http://localhost/{tenantid}/v2.0")
             #expect(document["token_endpoint"] == "http://localhost/common/oauth2/v2.0/token")
@@ -15,7 +15,7 @@ import Testing
             #expect(document["code_challenge_methods_supported"] == nil)
             #expect(try await api.get("/.well-known/openid-configuration").status == 404)
 
-            let device = try await DeviceFlow(api, MicrosoftQuirks(), scope: "openid profile")
+            let device = try await DeviceFlow(api, .entra, scope: "openid profile")
             _ = try await device.decide()
             let response = try await device.poll()
             #expect(response.json["refresh_token"] == nil)
@@ -29,8 +29,8 @@ import Testing
     }
 
     @Test func `Keeps the old refresh token valid after a refresh`() async throws {
-        try await TestServer(MicrosoftQuirks()).run { api in
-            let device = try await DeviceFlow(api, MicrosoftQuirks(), scope: "openid offline_access")
+        try await TestServer(.entra).run { api in
+            let device = try await DeviceFlow(api, .entra, scope: "openid offline_access")
             _ = try await device.decide()
             let token = try await device.poll().string("refresh_token")
             for _ in 1...2 {
@@ -45,8 +45,8 @@ import Testing
     }
 
     @Test func `Reports errors with numbers and own codes`() async throws {
-        try await TestServer(MicrosoftQuirks()).run { api in
-            let device = try await DeviceFlow(api, MicrosoftQuirks())
+        try await TestServer(.entra).run { api in
+            let device = try await DeviceFlow(api, .entra)
             #expect(device.begun.json["verification_uri_complete"] == nil)
             func expect(_ response: API.Response, _ error: String, _ number: Int) throws {
                 #expect(response.status == 400)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func `Requires the host localhost in redirect URIs`() async throws {
-        try await TestServer(MicrosoftQuirks()).run { api in
+        try await TestServer(.entra).run { api in
             var flow = BrowserFlow()
             flow.path = "/common/oauth2/v2.0/authorize"
             #expect(try await flow.open(api).status == 400)

@@ -4,9 +4,9 @@ import Testing
 @testable import auth_server
 
 /// The differences of GitHub that its documentation describes.
-@Suite struct GitHubQuirksTests {
-    private static let classic = GitHubQuirks(tokensExpire: false)
-    private static let expiring = GitHubQuirks(tokensExpire: true)
+@Suite struct GitHubPersonalityTests {
+    private static let classic = Personality.github
+    private static let expiring = Personality.githubApp
     private static let agent: HTTPFields = [.userAgent: "tests"]
 
     private func refresh(_ api: API, _ token: String) async throws -> API.Response {

@@ -4,7 +4,7 @@ import Testing
 @testable import auth_server
 
 /// The differences of Google that its documentation describes.
-@Suite struct GoogleQuirksTests {
+@Suite struct GooglePersonalityTests {
     private static let secret = [("client_secret", "account-secret")]
 
     private func token(_ api: API, _ fields: [(String, String)]) async throws -> API.Response {
@@ -12,11 +12,11 @@ import Testing
     }
 
     @Test func `Has its own device fields and statuses, and an issuer without a scheme`() async throws {
-        let test = try TestServer(GoogleQuirks())
+        let test = try TestServer(.google)
         try await test.run { api in
             #expect(try await api.get("/.well-known/openid-configuration").json["issuer"] == "http://localhost")
             #expect(try await api.get("/.well-known/oauth-authorization-server").status == 404)
-            let device = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
+            let device = try await DeviceFlow(api, .google, extra: Self.secret)
             #expect(device.begun.json["verification_url"] == "http://localhost/device")
             #expect(device.begun.json["verification_uri"] == nil)
             #expect(device.begun.json["verification_uri_complete"] == nil)
@@ -32,7 +32,7 @@ import Testing
             #expect(response.json["refresh_token"] != nil)
             #expect(try response.idTokenClaims["iss"] == "localhost")
 
-            let refused = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
+            let refused = try await DeviceFlow(api, .google, extra: Self.secret)
             _ = try await refused.decide("deny")
             let denied = try await refused.poll()
             #expect(denied.status == 403)
@@ -41,8 +41,8 @@ import Testing
     }
 
     @Test func `Rejects a client without a secret`() async throws {
-        try await TestServer(GoogleQuirks()).run { api in
-            let device = try await DeviceFlow(api, GoogleQuirks()).poll()
+        try await TestServer(.google).run { api in
+            let device = try await DeviceFlow(api, .google).poll()
             let refresh = try await api.refresh("rt_x")
             let code = try await api.redeem(try await BrowserFlow().code(api))
             for response in [device, refresh, code] {
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func `Returns a constant refresh token for offline access only`() async throws {
-        try await TestServer(GoogleQuirks()).run { api in
+        try await TestServer(.google).run { api in
             func redeem(_ flow: BrowserFlow) async throws -> API.Response {
                 let fields = [
                     ("grant_type", "authorization_code"), ("code", try await flow.code(api)),
@@ -74,8 +74,8 @@ import Testing
     }
 
     @Test func `Reports an error for the revocation of an unknown token`() async throws {
-        try await TestServer(GoogleQuirks()).run { api in
-            let device = try await DeviceFlow(api, GoogleQuirks(), extra: Self.secret)
+        try await TestServer(.google).run { api in
+            let device = try await DeviceFlow(api, .google, extra: Self.secret)
             _ = try await device.decide()
             let refreshToken = try await device.poll().string("refresh_token")
             #expect(try await api.form("/oauth/revoke", ["token": refreshToken]).status == 200)
