@@ -36,7 +36,8 @@ extension SignInGrants {
         }
         return OAuthBrowserSignIn(
             self, chosen, request, key: key, url: request.url(at: endpoint.url, pushedAs: pushed?.uri),
-            lifetime: lifetime, pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer, receiver: receiver,
+            lifetime: lifetime, pageLifetime: pushed?.lifetime, namesIssuer: endpoint.document.namesIssuer,
+            receiver: receiver,
             listener: listener,
             deliveryTime: deliveryTime)
     }
