@@ -195,7 +195,7 @@ let package = Package(
                 "AccountCrypto",
                 .product(name: "Logging", package: "swift-log"),
             ],
-            exclude: ["Archive/Fixtures"]
+            exclude: ["Vault/Fixtures"]
         ),
         .testTarget(
             name: "AccountTestingTests",

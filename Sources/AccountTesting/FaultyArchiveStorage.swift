@@ -130,8 +130,12 @@ private struct FaultyLease: ArchiveLease {
         return FaultyTransaction(base: try await base.beginTransaction(timeout: timeout), storage: storage)
     }
 
-    func lasts(for duration: Duration) async -> Bool { await base.lasts(for: duration) }
-    func isHeld(for duration: Duration) -> Bool { base.isHeld(for: duration) }
+    func permit(for duration: Duration) async -> (@Sendable () -> Bool)? { await base.permit(for: duration) }
+
+    func renewed(timeout: Duration) async throws -> any ArchiveLease {
+        FaultyLease(base: try await base.renewed(timeout: timeout), storage: storage)
+    }
+
     func end() async { await base.end() }
 }
 
@@ -148,6 +152,8 @@ private struct FaultyTransaction: ArchiveTransaction {
         try await storage.pass(.reserve)
         try await base.reserve(entry, byteCount: byteCount)
     }
+
+    func announceRequest() { base.announceRequest() }
 
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?

@@ -69,7 +69,10 @@ extension AccountStore {
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
             // Use a long timeout, because tests wait only for each other.
-            lockTimeout: .seconds(300))
+            lockTimeout: .seconds(300)
+        )
+        // A test sees only the requests that it causes.
+        .leavingRevocations()
         if let account { try await store.signIn { account } }
         return store
     }

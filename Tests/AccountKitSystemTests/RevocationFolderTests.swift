@@ -15,20 +15,20 @@ import Testing
         let container = try folder.container()
         let clock = ManualClock()
         let store = AccountStore(container: container, session: session, clock: clock)
-        #expect(!container.mayHaveRevocations(session), "there is no folder")
+        #expect(!container.revocationIndex.mayHaveEntries(session), "there is no folder")
         try await store.signIn { .fresh(at: clock.now) }
-        #expect(!container.mayHaveRevocations(session), "the folder contains only the account")
-        let index = RevocationIndex(container: container)
+        #expect(!container.revocationIndex.mayHaveEntries(session), "the folder contains only the account")
+        let index = container.revocationIndex
         #expect(try index.sessions().isEmpty, "there is no index")
 
         let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
         try await store.signOut(with: authority)
-        #expect(container.mayHaveRevocations(session))
+        #expect(container.revocationIndex.mayHaveEntries(session))
         #expect(try index.sessions() == [session])
 
         clock.advance(by: .seconds(60))
         #expect(await store.deliverRevocations { _ in authority }.map(\.outcome) == [.done])
-        #expect(!container.mayHaveRevocations(session))
+        #expect(!container.revocationIndex.mayHaveEntries(session))
         #expect(try index.sessions().isEmpty)
     }
 
@@ -51,7 +51,7 @@ import Testing
         let partly = ScriptedAuthority(revoke: [.accept, .refuse(.noResponse(.timeout))], clock: clock)
         let outcomes = await store.deliverRevocations { _ in partly }.map(\.outcome)
         #expect(Set(outcomes) == [.done, .queued(.noResponse(.timeout))])
-        #expect(try RevocationIndex(container: container).sessions() == [.default])
+        #expect(try container.revocationIndex.sessions() == [.default])
     }
 
     @Test func `Queues a revocation even if the session cannot be added to the index`() async throws {
@@ -74,7 +74,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: index, withIntermediateDirectories: true)
         try #require(chmod(index, 0o770) == 0)
         let container = try folder.container()
-        #expect { try RevocationIndex(container: container).sessions() } throws: {
+        #expect { try container.revocationIndex.sessions() } throws: {
             ($0 as? AccountError)?.code == .insecureContainer
         }
     }
@@ -85,6 +85,6 @@ import Testing
         try FileManager.default.createDirectory(
             atPath: folder.documents + "/Sessions", withIntermediateDirectories: true)
         try Data().write(to: URL(filePath: folder.documents + "/Sessions/work"))
-        #expect(container.mayHaveRevocations(session))
+        #expect(container.revocationIndex.mayHaveEntries(session))
     }
 }

@@ -71,7 +71,9 @@ final class SimulatedProcess: @unchecked Sendable {
         self.isFollowing = isFollowing
         store = AccountStore(
             storage: ProcessStorage(process: self), appIdentifier: "simulation", keySources: [SimulatedKey()],
-            clock: ProcessClock(world: world))
+            clock: ProcessClock(world: world)
+        )
+        .leavingRevocations()
         seenVersion = world.judge.versions.count - 1
         store?.observeExchanges(self)
     }
@@ -213,8 +215,16 @@ final class ProcessLease: ArchiveLease, @unchecked Sendable {
         return transaction
     }
 
-    func lasts(for duration: Duration) async -> Bool { process.world.lasts(self, duration) }
-    func isHeld(for duration: Duration) -> Bool { process.world.isHeld(self, duration) }
+    func permit(for duration: Duration) async -> (@Sendable () -> Bool)? {
+        guard process.world.lasts(self, duration) else { return nil }
+        return { [self] in process.world.isHeld(self, duration) }
+    }
+
+    func renewed(timeout: Duration) async throws -> any ArchiveLease {
+        if process.world.lasts(self, .zero) { return self }
+        await end()
+        return try await ProcessStorage(process: process).acquireRefreshLease(timeout: timeout)
+    }
 
     func end() async {
         guard process.isAlive else { return }

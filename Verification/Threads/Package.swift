@@ -48,7 +48,7 @@ let package = Package(
             dependencies: [
                 "AccountCrypto", "AccountKit", "AccountTesting", .product(name: "Logging", package: "swift-log"),
             ],
-            exclude: ["Archive/Fixtures"]),
+            exclude: ["Vault/Fixtures"]),
         .testTarget(
             name: "AccountTestingTests",
             dependencies: ["AccountKit", "AccountTesting", .product(name: "Logging", package: "swift-log")]),

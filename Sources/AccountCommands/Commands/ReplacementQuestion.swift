@@ -53,7 +53,7 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
                 let session = try SessionName(name)
                 if let store = try await emptyStore(of: session) {
                     state.withLock { $0.otherSession = session }
-                    return .store(in: store)
+                    return .store(in: store.vault)
                 }
             } catch {
                 Terminal.say(error.userText)

@@ -16,7 +16,7 @@ struct SavingInspection {
     /// The variable with the folder for all files.
     private let homeVariable: String
 
-    /// The folder of the ``RevocationIndex``, which needs no space.
+    /// The folder of the ``SessionIndex`` of revocations, which needs no space.
     private let index: String
 
     /// More bytes than the archive and the settings of a session need.

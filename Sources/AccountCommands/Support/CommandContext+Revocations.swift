@@ -17,7 +17,7 @@ extension CommandContext {
         let start = ContinuousClock.now
         for session in sessions {
             guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
-            guard session == self.session || container.mayHaveRevocations(session) else { continue }
+            guard session == self.session || container.revocationIndex.mayHaveEntries(session) else { continue }
             do {
                 let store = session == self.session ? archive : try archive(of: session, isInteractive: isRequested)
                 await deliverRevocations(to: issuer, of: store, isRequested: isRequested)
@@ -37,7 +37,7 @@ extension CommandContext {
             // The default session is listed only while a user is signed in.
             var known: Set = [session]
             let others =
-                try inIndex ? RevocationIndex(container: container).sessions() : [.default] + container.sessions()
+                try inIndex ? container.revocationIndex.sessions() : [.default] + container.sessions()
             result += others.filter { known.insert($0).inserted }
         } catch {
             logger?.debug("the sessions cannot be listed", metadata: ["error": "\(error)"])

@@ -64,13 +64,16 @@ package struct CommandContext<App: AccountApplication>: Sendable {
     /// Returns a new store without cached state.
     package func archive(of session: SessionName, isInteractive: Bool = true) throws -> AccountStore {
         let store = AccountStore(
-            try App.vault(of: session, in: container, at: location, isInteractive: isInteractive, logger: logger))
+            try App.vault(of: session, in: container, at: location, isInteractive: isInteractive, logger: logger)
+        )
+        .leavingRevocations()
         store.observeExchanges(SignalGuard.shared)
         return store
     }
 
     func archive(with keySources: [any KeySource]) throws -> AccountStore {
         AccountStore(try App.vault(of: session, in: container, at: location, with: keySources, logger: logger))
+            .leavingRevocations()
     }
 
     /// Returns the existing sessions, with the default session first.

@@ -21,7 +21,8 @@ final class CommandStores: Sendable {
     var archive: AccountStore {
         archiveStore.withLock { store in
             if let store { return store }
-            let new = AccountStore(vault)
+            // The commands deliver the queues of all sessions.
+            let new = AccountStore(vault).leavingRevocations()
             new.observeExchanges(SignalGuard.shared)
             store = new
             return new

@@ -14,6 +14,9 @@ final class EtcdTransaction: ArchiveTransaction {
     /// etcd.
     private let entries: Mutex<[String: EtcdKeyValue]?>
 
+    /// Whether the next change announces a request.
+    private let isAnnouncing = Atomic(false)
+
     /// Whether etcd may have applied a change whose response was lost.
     private let isUncertain = Atomic(false)
 
@@ -44,28 +47,21 @@ final class EtcdTransaction: ArchiveTransaction {
     ) async throws -> ArchiveReceipt {
         let key = storage.key(entry.rawValue)
         var operations = [EtcdOperation.put(key, bytes)]
-        // The record of the intent comes before the token request. If this process is killed, other processes wait for
-        // the maximum duration of a token request.
-        let isIntent = try await announcesRequest(entry, bytes)
-        if isIntent, let refresh, let longer = try await storage.longerLease(of: refresh) {
+        // If this process is killed, other processes wait for the maximum duration of a token request.
+        let isAnnounced = isAnnouncing.exchange(false, ordering: .relaxed)
+        if isAnnounced, let refresh, let longer = try await storage.longerLease(of: refresh) {
             operations.append(.put(refresh.key, EtcdLock.value, lease: longer.id))
         }
         let new = try await commit(
             operations, about: entry, if: [.modRevision(key, try expected(revision, entry))],
             isDone: { $0?.value == bytes })
-        // The record after the intent contains the outcome of the token request.
-        if entry == .refreshRecord { refresh?.isExchanging = isIntent }
+        // The record after the announcement contains the outcome of the token request.
+        if entry == .refreshRecord { refresh?.isExchanging = isAnnounced }
         await storage.replica.replace(entry, with: bytes, revision: new)
         return ArchiveReceipt(revision: ArchiveRevision(new), durability: .durable)
     }
 
-    /// Returns whether the bytes are the record of an intent. A flow that fails before the intent writes only the record of
-    /// its failure. An unreadable record counts as an intent.
-    private func announcesRequest(_ entry: ArchiveEntry, _ bytes: [UInt8]) async throws -> Bool {
-        guard entry == .refreshRecord else { return false }
-        guard let record = RefreshRecord.decode(bytes) else { return true }
-        return record.isIntent(after: try await stored(.refreshRecord).flatMap { RefreshRecord.decode($0.value) })
-    }
+    func announceRequest() { isAnnouncing.store(true, ordering: .relaxed) }
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         let key = storage.key(entry.rawValue)
@@ -224,8 +220,20 @@ final class EtcdRefreshLease: ArchiveLease {
         return isHeld(for: duration)
     }
 
-    func isHeld(for duration: Duration) -> Bool {
+    private func isHeld(for duration: Duration) -> Bool {
         lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
+    }
+
+    /// Asks etcd about the lease. The permission then compares the clock.
+    func permit(for duration: Duration) async -> (@Sendable () -> Bool)? {
+        guard await lasts(for: duration) else { return nil }
+        return { [self] in isHeld(for: duration) }
+    }
+
+    func renewed(timeout: Duration) async throws -> any ArchiveLease {
+        if await lasts(for: .zero) { return self }
+        await end()
+        return try await storage.acquireRefreshLease(timeout: timeout)
     }
 
     func end() async { await lock.end() }

@@ -171,3 +171,62 @@ extension Account: CustomReflectable {
             ], displayStyle: .struct)
     }
 }
+
+extension Account {
+    /// Returns whether a service that revokes the tokens of `other` also ends the session of this account. If
+    /// the service has not identified one of the users, assume that both are the same user.
+    func isEnded(byRevoking other: Account, supportsPerGrantRevocation: Bool) -> Bool {
+        // Without user info, a user name may be the ID.
+        let isSameUser = id == other.id || id == other.username || username == other.id
+        guard issuer == other.issuer, isUnidentified || other.isUnidentified || isSameUser else { return false }
+        if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
+        if credentials.accessToken == other.credentials.accessToken { return true }
+        return credentials.clientID == other.credentials.clientID && !supportsPerGrantRevocation
+    }
+
+    func usesSameClient(as other: Account) -> Bool {
+        issuer == other.issuer && credentials.clientID == other.credentials.clientID
+    }
+}
+
+extension Account {
+    /// How many bytes to free before the next attempt to save the account.
+    private static let leastFreed = 32 * 1024
+
+    /// Removes data that AccountKit can obtain again: first the token endpoint, then derived tokens, beginning with the
+    /// oldest, and then the largest fields of the profile. Returns `false` if only the tokens of the session are left,
+    /// which are never removed.
+    mutating func makeRoom() -> Bool {
+        if credentials.tokenEndpoint != nil {
+            credentials.tokenEndpoint = nil
+            return true
+        }
+        var freed = 0
+        guard credentials.derivedTokens.isEmpty else {
+            while freed < Self.leastFreed, !credentials.derivedTokens.isEmpty {
+                freed += credentials.derivedTokens.removeFirst().credentials.accessToken.byteCount
+            }
+            return true
+        }
+        let fields = profile.fields.map { (name: $0, byteCount: $0.utf8.count + $1.byteCount) }
+            .sorted { ($0.byteCount, $0.name) > ($1.byteCount, $1.name) }
+        for field in fields where freed < Self.leastFreed {
+            profile[field.name] = nil
+            freed += field.byteCount
+        }
+        return !fields.isEmpty
+    }
+}
+
+extension ProfileValue {
+    /// The approximate size in an archive, in bytes.
+    fileprivate var byteCount: Int {
+        switch self {
+        case .string(let text): text.utf8.count
+        case .data(let data): data.count
+        case .integer, .real, .boolean, .date, .null: 9
+        case .array(let values): values.reduce(0) { $0 + $1.byteCount + 2 }
+        case .dictionary(let fields): fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.byteCount + 4 }
+        }
+    }
+}

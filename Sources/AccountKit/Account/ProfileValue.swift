@@ -1,3 +1,5 @@
+package import AccountSupport
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -93,5 +95,20 @@ extension ProfileValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     /// Creates a dictionary. If a key appears twice, the last value is used.
     public init(dictionaryLiteral elements: (String, ProfileValue)...) {
         self = .dictionary(Dictionary(elements, uniquingKeysWith: { $1 }))
+    }
+}
+
+extension JSONValue {
+    /// The value as a profile value; `nil` for null. Nulls inside arrays and objects are left out.
+    package var profileValue: ProfileValue? {
+        switch self {
+        case .null: nil
+        case .boolean(let value): .boolean(value)
+        case .integer(let value): .integer(value)
+        case .real(let value): .real(value)
+        case .string(let value): .string(value)
+        case .array(let values): .array(values.compactMap(\.profileValue))
+        case .object(let members): .dictionary(members.compactMapValues(\.profileValue))
+        }
     }
 }

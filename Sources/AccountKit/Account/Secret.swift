@@ -92,3 +92,9 @@ extension DefaultStringInterpolation {
     @available(*, deprecated, message: "this text contains only (secret): use reveal() to send the secret itself")
     public mutating func appendInterpolation(_ secret: Secret) { appendLiteral(secret.description) }
 }
+
+extension Secret {
+    /// The SHA-256 hash in hexadecimal, to recognize a token later. Do not use it for a password, which could be
+    /// guessed from the hash.
+    package var fingerprint: String { withUnsafeBytes { Sodium.sha256($0).hexadecimal } }
+}

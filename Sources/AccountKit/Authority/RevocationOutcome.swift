@@ -6,7 +6,8 @@ public enum RevocationOutcome: Sendable, Hashable {
     case notNeeded
     /// The service has revoked the tokens, or no longer recognized them.
     case done
-    /// The service was unreachable, and the tokens are queued; see ``AccountStore/deliverRevocations(with:)``.
+    /// The service was unreachable, and the tokens are queued. The store revokes them after the next successful request to
+    /// the service.
     case queued(AuthorityError)
     /// The service refused to revoke the tokens.
     case refused(AuthorityError)

@@ -133,52 +133,14 @@ extension AppContainer {
     /// The folder of the registrations at services.
     package var registrationsPath: String { documentsPath + "/Clients" }
 
-    /// The folder of the ``RevocationIndex``.
+    /// The folder of the index of the sessions that have queued revocations.
     package var revocationsPath: String { documentsPath + "/Revocations" }
-
-    /// Returns a folder of the container. The check of its trust includes each folder between this folder and the root
-    /// of its tree.
-    package func folder(_ path: String) -> ArchiveDirectory {
-        let roots = [root, preferencesPath, cachesPath, keysPath, temporaryPath]
-        return ArchiveDirectory(path: path, root: roots.first { path == $0 || path.hasPrefix($0 + "/") } ?? path)
-    }
 
     package var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
     package var cachesPath: String { caches.path(percentEncoded: false).droppingTrailingSlash }
     package var preferencesPath: String { preferences.path(percentEncoded: false).droppingTrailingSlash }
     package var temporaryPath: String { temporary.path(percentEncoded: false).droppingTrailingSlash }
     package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
-
-    /// Returns the sessions that have stored data: the default one first, then the others by name.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``, or
-    ///   ``AccountError/Code-swift.struct/insecureContainer`` if another user could have changed the list.
-    public func sessions() throws(AccountError) -> [SessionName] {
-        try folder(documentsPath + "/Sessions").checkTrust()
-        return try listedSessions()
-    }
-
-    /// Returns the sessions, even if another user could have changed the list.
-    package func listedSessions() throws(AccountError) -> [SessionName] {
-        do {
-            var sessions: [SessionName] = []
-            if try SystemCall.status(directory(of: .default) + "/" + ArchiveEntry.account.rawValue) != nil {
-                sessions.append(.default)
-            }
-            let names = try SystemCall.names(in: documentsPath + "/Sessions").sorted()
-            // Ignore names that are not valid session names.
-            return sessions + names.compactMap { name in try? SessionName(name) }.filter { $0 != .default }
-        } catch {
-            throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)
-        }
-    }
-
-    /// Returns whether the folder of a session contains queued revocations. The result is `true` if the folder cannot be
-    /// listed. This function opens no file, so it is fast enough for thousands of sessions.
-    package func mayHaveRevocations(_ session: SessionName) -> Bool {
-        guard let names = try? SystemCall.names(in: directory(of: session)) else { return true }
-        return names.contains { name in RevocationQueue.entries.contains { $0.rawValue == name } }
-    }
 }
 
 extension String {

@@ -131,3 +131,18 @@ extension AuthorityError {
         }
     }
 }
+
+extension AuthorityError: ExplainedError {
+    package var explanation: String { "\(SessionDecision.reason(for: self))" }
+}
+
+/// The reason for a missing response, so that a caller can tell whether the service may have carried out the request.
+package struct RequestFailure: CauseInMessage {
+    package let failure: AuthorityError
+
+    package init(_ failure: AuthorityError) { self.failure = failure }
+}
+
+extension AccountError {
+    package var requestFailure: AuthorityError? { (cause as? RequestFailure)?.failure }
+}

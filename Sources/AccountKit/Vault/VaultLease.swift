@@ -10,12 +10,14 @@ final class VaultLease {
         current = lease
     }
 
-    /// Acquires a new lease, unless the current lease is certainly still held. Releases the current lease first.
+    /// Returns the permission to send a refresh token; see ``ArchiveLease/permit(for:)``.
+    func permit(for duration: Duration) async -> (@Sendable () -> Bool)? { await current?.permit(for: duration) }
+
+    /// Acquires a new lease, unless the current lease is certainly still held.
     func renew() async throws(AccountError) {
+        guard let lease = current.take() else { throw AccountError(.busy, "the refresh lease was lost") }
         do {
-            guard await current?.lasts(for: .zero) != true else { return }
-            await release()
-            current = try await vault.storage.acquireRefreshLease(timeout: vault.lockTimeout)
+            current = try await lease.renewed(timeout: vault.lockTimeout)
         } catch {
             throw AccountError(wrapping: error)
         }

@@ -1,4 +1,3 @@
-import AccountSupport
 import AccountKit
 import AccountSupport
 import FoundationEssentials

@@ -28,7 +28,7 @@ enum GoldenEntry: String, CaseIterable {
     var bytes: [UInt8] {
         get throws {
             let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            return [UInt8](try Data(contentsOf: folder.appending(path: "Archive/Fixtures/\(rawValue).plist")))
+            return [UInt8](try Data(contentsOf: folder.appending(path: "Vault/Fixtures/\(rawValue).plist")))
         }
     }
 

@@ -197,9 +197,9 @@ final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
     func renewLease() async throws(AccountError) { try attempt(.renewLease) }
 
     func prepareExchange(
-        of account: Account, deriving derivation: Derivation?, after failureCount: Int
+        _ grant: RefreshGrant, of account: Account, after failureCount: Int
     ) async throws(AuthorityError) -> UnverifiedReason? {
-        switch perform(.prepareExchange(account, derivation)) {
+        switch perform(.prepareExchange(account, grant.derivation)) {
         case .done?: return nil
         case .postponed(let reason)?: return reason
         case .refused(let failure)?: throw failure
@@ -210,10 +210,8 @@ final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
         }
     }
 
-    func requestTokens(
-        of account: Account, deriving derivation: Derivation?
-    ) async throws(AuthorityError) -> Credentials {
-        switch perform(derivation.map { .exchangeToken(account, $0) } ?? .requestTokens(account)) {
+    func requestTokens(_ grant: RefreshGrant, of account: Account) async throws(AuthorityError) -> Credentials {
+        switch perform(grant.derivation.map { .exchangeToken(account, $0) } ?? .requestTokens(account)) {
         case .renewed(let credentials)?: return credentials
         case .refused(let failure)?: throw failure
         case nil: throw .noResponse(.cancelled)

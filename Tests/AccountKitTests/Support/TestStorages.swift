@@ -24,6 +24,9 @@ struct HookedStorage: ArchiveStorage {
     /// Returns whether a lease is still held. Called immediately before the first byte of a refresh token is sent.
     var onFirstByte: @Sendable (Duration) -> Bool = { _ in true }
 
+    /// Called when a transaction announces a request.
+    var onAnnouncement: @Sendable () -> Void = {}
+
     /// The reported durability of each change.
     var durability = ArchiveReceipt.Durability.durable
 
@@ -61,8 +64,16 @@ struct HookedStorage: ArchiveStorage {
             Transaction(hooks: hooks, base: try await base.beginTransaction(timeout: timeout))
         }
 
-        func lasts(for duration: Duration) async -> Bool { await hooks.onSending(duration) }
-        func isHeld(for duration: Duration) -> Bool { hooks.onFirstByte(duration) }
+        func permit(for duration: Duration) async -> (@Sendable () -> Bool)? {
+            guard await hooks.onSending(duration) else { return nil }
+            return { hooks.onFirstByte(duration) }
+        }
+
+        func renewed(timeout: Duration) async throws -> any ArchiveLease {
+            if await hooks.onSending(.zero) { return self }
+            await end()
+            return try await hooks.acquireRefreshLease(timeout: timeout)
+        }
 
         func end() async {
             await base.end()
@@ -81,6 +92,11 @@ struct HookedStorage: ArchiveStorage {
 
         func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
             try await base.reserve(entry, byteCount: byteCount)
+        }
+
+        func announceRequest() {
+            hooks.onAnnouncement()
+            base.announceRequest()
         }
 
         func replace(

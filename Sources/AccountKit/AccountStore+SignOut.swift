@@ -1,0 +1,55 @@
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension AccountStore {
+    /// Signs the user out: removes the account, and then revokes its tokens at the service.
+    ///
+    /// If the service is unreachable, the function queues the encrypted tokens. The store revokes them after the next
+    /// successful request to that service. A full disk does not prevent a sign-out. If the archive cannot be opened, the
+    /// function moves the archive aside, and cannot revoke its tokens. If several machines share the storage, the sign-out
+    /// then fails instead.
+    ///
+    /// - Parameter authority: The service; if `nil`, no tokens are revoked.
+    /// - Returns: The account that was signed out, and whether its tokens were revoked.
+    /// - Throws: An ``AccountError`` if the archive could not be changed. In this case, the user is still signed in.
+    @discardableResult
+    public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
+        try await flows.signOut(with: authority)
+    }
+
+    /// Revokes queued tokens, with the service that `authority` returns for each account. If `ignoringPauses` is `true`, this
+    /// includes tokens whose pause has not ended.
+    ///
+    /// - Parameter isInteractive: Whether to prompt for the passphrase of the queued tokens.
+    /// - Returns: The result of each attempt.
+    @discardableResult
+    package func deliverRevocations(
+        with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, isInteractive: Bool = false
+    ) async -> [RevocationReport] {
+        let pending = await vault.revocations.pending(isInteractive: isInteractive)
+        return await flows.deliver(
+            pending.map { ($0, authority($0.payload.account)) }, ignoringPauses: ignoringPauses)
+    }
+
+    package func pendingRevocations() async throws -> [PendingRevocation] {
+        await vault.revocations.pending().map { PendingRevocation($0.payload) }
+    }
+
+    /// Returns whether the stored account or a queued revocation uses the client of another account. If the archive
+    /// or an entry cannot be opened, returns `true`.
+    package func usesClient(of other: Account) async throws -> Bool {
+        // Read the queue last: a sign-out queues its revocation before it removes the account.
+        switch await load() {
+        case .verified(let account), .unverified(let account, _):
+            if account.usesSameClient(as: other) { return true }
+        case .unreadable: return true
+        case .signedOut: break
+        }
+        return try await vault.revocations.needsClient(of: other)
+    }
+}

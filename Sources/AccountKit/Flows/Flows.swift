@@ -1,0 +1,62 @@
+import Synchronization
+
+/// What the flows of a session share: its vault, and the requests in progress.
+struct Flows: Sendable {
+    let vault: Vault
+    let refreshes = SingleFlight<Request, RefreshOutcome>(by: Request.isSame)
+    let exchanges = Exchanges()
+    let deliveries = Deliveries()
+    let ownFailures = OwnFailures()
+    let refusedReplacement = RefusedReplacement()
+    let replacementHandler = Replacements()
+
+    /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
+    /// share.
+    var replacesUnreadable = false
+
+    /// Whether the store itself revokes the tokens in the queue. If not, its caller does so.
+    var deliversRevocations = true
+
+    init(_ vault: Vault) { self.vault = vault }
+
+    /// Whether an archive that cannot be opened stays in place, because another machine may have its key.
+    var keepsUnreadable: Bool { vault.isShared && !replacesUnreadable }
+
+    /// The key of a refresh. Tasks with the same key share one refresh.
+    struct Request: Sendable {
+        let account: Account
+
+        let derivation: Derivation?
+
+        static func isSame(_ left: Request, _ right: Request) -> Bool {
+            left.account.isSameGrant(as: right.account) && left.derivation?.target == right.derivation?.target
+        }
+    }
+}
+
+package enum ReplacementDecision: Sendable {
+    case replace
+
+    /// Store the account in the vault of another session.
+    case store(in: Vault)
+
+    /// Keep the ID of the stored account, because the sign-in extends the permissions of a user whom the service does
+    /// not identify.
+    case keepID
+}
+
+/// Decides whether a sign-in replaces the account of another user. AccountKit holds no lock while it calls the handler.
+/// If the handler throws an error, the stored account stays, and the new tokens are revoked.
+package typealias ReplacementHandler =
+    @Sendable (_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision
+
+/// Holds the handler of a store.
+final class Replacements: Sendable {
+    private let state = Mutex<ReplacementHandler?>(nil)
+
+    /// The handler; `nil` if each sign-in replaces the stored account.
+    var handler: ReplacementHandler? {
+        get { state.withLock(\.self) }
+        set { state.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,52 @@
+/// Changing the stored account.
+extension Flows {
+    func update(
+        _ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void
+    ) async throws(AccountError) -> Account {
+        try await vault.change { draft in
+            switch await draft.read() {
+            case .present(var account, let revision):
+                try change(&account)
+                return try await draft.save(account, ifRevision: revision)
+            case .absent:
+                throw AccountError(
+                    .notSignedIn, "you are not signed in, so no account can be changed", hint: "sign in first")
+            case .unreadable(let error): throw error
+            }
+        }
+    }
+
+    func updateProfile(
+        with authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
+    ) async throws(AccountError) -> Account {
+        try refuseGivenToken()
+        // Check that the account belongs to this service, since a token is sent only to its own service.
+        var account = try await loadedAccount(of: authority)
+        let before = account.profile.fields
+        change(&account.profile)
+        let identity: Identity
+        do {
+            identity = try await authority.updateProfile(of: account)
+        } catch {
+            let failure = AuthorityError(error)
+            throw AccountError(
+                .serviceUnavailable,
+                "the profile could not be changed at the service, so it was not changed here", hint: "try again",
+                cause: failure
+            )
+        }
+        let changed = account
+        return try await update { stored throws(AccountError) in
+            guard stored.isSameUser(as: changed), identity.id == stored.id else {
+                throw AccountError(.conflict, "another user has signed in: the profile here was not changed")
+            }
+            // Store only the changed fields, since another process may have changed other fields.
+            for name in Set(before.keys).union(changed.profile.fields.keys)
+            where changed.profile[name] != before[name] {
+                stored.profile[name] = changed.profile[name]
+            }
+            stored.profile.merge(identity.profile)
+            stored.username = identity.username ?? stored.username
+        }
+    }
+}

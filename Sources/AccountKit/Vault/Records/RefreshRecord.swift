@@ -1,0 +1,189 @@
+import AccountSupport
+import Logging
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The record of refreshes that have not stored new tokens. The record is not encrypted.
+///
+/// A refresh writes the record before it sends the refresh token, and removes the record when the new tokens are
+/// stored. If a process finds a record, the stored token may be spent. After a failure, all processes wait for the
+/// pause in the record.
+struct RefreshRecord: Codable, Equatable, Sendable {
+    /// The date of the request that may have spent the stored refresh token; `nil` if there was no such request.
+    var date: Date?
+
+    var failureCount: Int?
+
+    /// The code of the last failure's ``UnverifiedReason``.
+    var reason: String?
+
+    /// The detail of the last failure's ``UnverifiedReason``, without secrets.
+    var detail: String?
+
+    var nextTry: Date?
+
+    /// The dates of the first and last of consecutive refusals to renew these tokens; see
+    /// ``SessionDecision/refusesRenewal(_:)``.
+    var refusedSince: Date?
+    var refusedAt: Date?
+
+    /// Whether refusals have continued for at least a minute. While the access token is valid, a single refusal may be a
+    /// mistake of a proxy or a deployment, and is not worth a message.
+    var isRefused: Bool {
+        guard let refusedSince, let refusedAt else { return false }
+        return refusedAt.timeIntervalSince(refusedSince) >= 60
+    }
+
+    static let firstPause: TimeInterval = 2
+
+    static let longestPause: TimeInterval = 300
+
+    /// The longest pause while the service is unreachable. This pause is short, since the service then has no load, and
+    /// the network may return at any moment.
+    static let longestPauseOffline: TimeInterval = 5
+
+    func wait(at now: Date) -> TimeInterval? {
+        guard let nextTry else { return nil }
+        let wait = nextTry.timeIntervalSince(now)
+        // A wait that is longer than the longest pause means that the clock was set back.
+        return wait > 0 && wait <= Self.longestPause ? wait : nil
+    }
+
+    /// Returns the reason of the last failure during the pause after it, with the time until the next attempt.
+    ///
+    /// - Parameter isShared: Whether other machines can write the record. Their text is not shown.
+    func pause(at now: Date, isShared: Bool = false) -> UnverifiedReason? {
+        guard let wait = wait(at: now) else { return nil }
+        var reason = failure(isShared: isShared)
+        reason.retryAfter = .seconds(Int(wait) + 1)
+        return reason
+    }
+
+    /// Returns the reason of the last failure.
+    ///
+    /// - Parameter isShared: Whether other machines can write the record. Their text is not shown.
+    func failure(isShared: Bool) -> UnverifiedReason {
+        // Other reasons may concern only the other process.
+        let codes: [UnverifiedReason.Code] = [
+            .offline, .rateLimited, .captivePortal, .untrustedTLS, .proxyAuthenticationRequired, .misconfigured,
+            .insufficientScope, .unclearReply,
+        ]
+        var failure = UnverifiedReason(
+            codes.first { $0.rawValue == reason } ?? .serverError, detail: isShared ? nil : detail?.shown)
+        failure.refusesRenewal = refusedSince != nil && failure.code != .offline
+        return failure
+    }
+
+    private static let longestDetail = 300
+
+    /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not all try again at the same time.
+    mutating func fail(_ reason: UnverifiedReason, at now: Date, jitter: Double) {
+        let count = min((failureCount ?? 0) + 1, 1000)
+        failureCount = count
+        self.reason = reason.code.rawValue
+        detail = reason.detail.map { String($0.prefix(Self.longestDetail)) }
+        if reason.refusesRenewal {
+            refusedSince = refusedSince ?? now
+            refusedAt = now
+        } else if reason.code != .offline {
+            (refusedSince, refusedAt) = (nil, nil)
+        }
+        let longest = reason.code == .offline ? Self.longestPauseOffline : Self.longestPause
+        let own = BackOff(first: Self.firstPause, longest: longest).pause(after: count) * jitter
+        let asked = reason.retryAfter.map { TimeInterval($0.components.seconds) } ?? 0
+        nextTry = now.addingTimeInterval(min(max(own, asked), Self.longestPause))
+    }
+
+    func encode() throws(AccountError) -> [UInt8] {
+        try PropertyListEncoder.xml.bytes(of: self, failure: "the refresh cannot be recorded")
+    }
+
+    static func decode(_ bytes: [UInt8]) -> RefreshRecord? {
+        guard let record = try? PropertyListDecoder().decode(RefreshRecord.self, from: Data(bytes)),
+            record != RefreshRecord()
+        else { return nil }
+        return record
+    }
+}
+
+extension Vault {
+    /// Returns the reason of the last failure during the pause after it.
+    func pause(after record: RefreshRecord?) -> UnverifiedReason? {
+        record?.pause(at: clock.now, isShared: isShared)
+    }
+}
+
+/// Reads and writes the record of a refresh under the lock; see ``RefreshRecord``.
+struct RefreshJournal: Sendable {
+    let storage: any ArchiveStorage
+    var logger: Logger?
+
+    func record() async throws -> RefreshRecord? {
+        try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
+    }
+
+    /// Returns the record; `nil` if there is none, or if it cannot be read. An unreadable record is ignored, because it
+    /// could only delay a refresh.
+    func readableRecord() async -> RefreshRecord? { try? await record() }
+
+    func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
+        try await stored(in: transaction).flatMap { RefreshRecord.decode($0.bytes) }
+    }
+
+    /// Returns the stored entry. Moves aside an entry that is not a record, since it would block every refresh. Throws
+    /// any other error, since there may be a record according to which the refresh token may be spent.
+    private func stored(in transaction: any ArchiveTransaction) async throws -> StoredEntry? {
+        do {
+            return try await transaction.read(.refreshRecord)
+        } catch let reason as AccountError where reason.isAboutEntry {
+            do {
+                try await transaction.quarantineLeftover(.refreshRecord, because: reason, logger)
+            } catch is AccountError {
+                // The storage is unreachable.
+                throw reason
+            }
+            return nil
+        }
+    }
+
+    /// Records that the refresh token is about to be spent, so that the next refresh detects a crash before the
+    /// response is stored. Returns the date of an earlier request whose response was never stored. If there is such a
+    /// date, it stays in the record.
+    func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
+        transaction.announceRequest()
+        return try await change(in: transaction) { record in
+            let unfinished = record.date
+            record.date = unfinished ?? date
+            return unfinished
+        }
+    }
+
+    /// - Parameter mayBeSpent: Whether this or an earlier refresh may have spent the refresh token.
+    func recordFailure(
+        _ reason: UnverifiedReason, mayBeSpent: Bool, at date: Date, in transaction: any ArchiveTransaction
+    ) async throws {
+        try await change(in: transaction) { record in
+            if !mayBeSpent { record.date = nil }
+            record.fail(reason, at: date, jitter: .random(in: 0.5...1))
+        }
+    }
+
+    func forget(in transaction: any ArchiveTransaction) async throws {
+        guard let revision = try await stored(in: transaction)?.revision else { return }
+        _ = try await transaction.remove(.refreshRecord, ifRevision: revision)
+    }
+
+    private func change<Value>(
+        in transaction: any ArchiveTransaction, _ body: (inout RefreshRecord) -> Value
+    ) async throws -> Value {
+        let previous = try await stored(in: transaction)
+        var record = previous.flatMap { RefreshRecord.decode($0.bytes) } ?? RefreshRecord()
+        let value = body(&record)
+        _ = try await transaction.replace(.refreshRecord, with: try record.encode(), ifRevision: previous?.revision)
+        return value
+    }
+}
