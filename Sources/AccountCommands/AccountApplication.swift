@@ -148,7 +148,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     public var name: String?
 
     /// The URL of an API whose authorization server the user signs in to (RFC 9728); `nil` if the user named the
-    /// service itself. An app creates an authority that asks the API, such as `APIAuthority`.
+    /// service itself. An app creates an authority that asks the API, such as an `OAuthAuthority`.
     public var url: String?
 
     /// The issuer's URL (RFC 8414, section 2). Next to ``url``, the authorization server that the user named, or the one

@@ -120,9 +120,11 @@ enum StandAlone: AccountApplication {
                 hint: "add --issuer URL")
         }
         return try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID, workload: workload(words, of: service),
-            grant: workloadGrant(of: service), scopes: service.scopes, options: requestOptions(of: service),
-            timeout: options.timeout, logger: options.logger)
+            issuer: issuer,
+            machine: .workload(
+                workload(words, of: service), clientID: service.clientID, grant: workloadGrant(of: service)),
+            scopes: service.scopes, options: requestOptions(of: service), timeout: options.timeout,
+            logger: options.logger)
     }
 
     /// The option is one word, and an archive contains separate words.
@@ -164,8 +166,8 @@ enum StandAlone: AccountApplication {
         try refuseClientKey(of: service)
         #endif
         client.registersAgain = service.registersAgain
-        return try APIAuthority(
-            url: url, issuer: service.issuer, client: client, scopes: service.exactScopes,
+        return try OAuthAuthority(
+            api: url, issuer: service.issuer, client: client, scopes: service.exactScopes,
             additionalScopes: service.additionalScopes, options: requestOptions(of: service), timeout: options.timeout,
             logger: options.logger)
     }

@@ -7,10 +7,10 @@ import Testing
 
 /// The examples of the article about signing in by URL. A test below calls each of them.
 enum SignInByURL {
-    static func authority(_ container: AppContainer) throws -> APIAuthority {
+    static func authority(_ container: AppContainer) throws -> OAuthAuthority {
         // snippet.authority
-        let authority = try APIAuthority(
-            url: "https://notes.example.com/api",
+        let authority = try OAuthAuthority(
+            api: "https://notes.example.com/api",
             client: .registration(in: container, name: "Notes"))
         // snippet.end
         return authority
@@ -40,7 +40,7 @@ struct SignInByURLTests {
     @Test func `Creating the authority of an API sends nothing`() throws {
         let container = try AppContainer(root: "/nonexistent", identifier: "com.example.notes")
         let authority = try SignInByURL.authority(container)
-        #expect(authority.url == "https://notes.example.com/api")
+        #expect(authority.namingAPI == "https://notes.example.com/api")
         #expect(authority.accountIssuer == nil)
         let client = SignInByURL.client(container)
         #expect(client.metadataURL == "https://notes.example.com/client.json")

@@ -7,8 +7,8 @@ import Testing
 enum Workload {
     static func token(_ store: AccountStore, _ issuer: String, _ workload: WorkloadSource) async throws -> Secret {
         // snippet.authority
-        let authority = try MachineAuthority(issuer: issuer, clientID: "deploy", workload: workload)
-        try await store.signIn { try await authority.signIn() }
+        let authority = try OAuthAuthority(issuer: issuer, machine: .workload(workload, clientID: "deploy"))
+        try await store.signIn { try await authority.signInAsClient() }
         let token = try await store.accessToken(with: authority)
         // snippet.end
         return token

@@ -12,7 +12,7 @@ import ArgumentParser
 
     static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         let client = try OAuthClient.registration(in: container(), name: "Notes")
-        return try APIAuthority(url: url, client: client, timeout: options.timeout, logger: options.logger)
+        return try OAuthAuthority(api: url, client: client, timeout: options.timeout, logger: options.logger)
     }
     // snippet.end
 

@@ -2,7 +2,7 @@
 import Testing
 
 /// Metadata and responses that must not lead to a sign-in: `login` stores nothing, sends no token request, and says why.
-/// `ResourceDiscoveryTests`, `HostPlaceTests`, `AuthorizationResponseTests` and `APIAuthorityTests` have the full tables.
+/// `ResourceDiscoveryTests`, `HostPlaceTests`, `AuthorizationResponseTests` and `APIServicesTests` have the full tables.
 @Suite(.queued)
 struct APIMetadataTests {
     @Test func `Refuses metadata that could mislead the user`() async throws {

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// Signing in with nothing but the URL of an API. `ResourceDiscoveryTests` and `APIAuthorityTests` test where AccountKit
+/// Signing in with nothing but the URL of an API. `ResourceDiscoveryTests` and `APIServicesTests` test where AccountKit
 /// finds the metadata, which scopes it requests, and as which client.
 @Suite(.queued)
 struct APISignInTests {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Registrations of the tool at services (RFC 7591). `ClientRegistrationsTests` and `ClientRegistrationUseTests` test how
-/// AccountKit stores, shares and removes them, and `APIAuthorityTests` every response of the service.
+/// AccountKit stores, shares and removes them, and `APIServicesTests` every response of the service.
 @Suite(.queued)
 struct ClientRegistrationTests {
     @Test func `Shares one registration among sessions, and removes it with the last`() async throws {

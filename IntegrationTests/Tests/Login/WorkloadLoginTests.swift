@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// Sessions of a program that its platform identifies. `WorkloadAuthorityTests` tests each grant and each rejection,
+/// Sessions of a program that its platform identifies. `WorkloadGrantsTests` tests each grant and each rejection,
 /// `WorkloadSourceTests` each source, and `LoginOptionsTests` the options that require a user.
 @Suite(.queued)
 struct WorkloadLoginTests {

@@ -407,7 +407,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if ways.web || ways.paste { return .browser }
         if ways.withToken { return .token }
         if ways.usesPassword || username != nil { return .password }
-        // An app whose only service is a ``MachineAuthority`` needs no user, and so no terminal.
+        // An app that signs in as itself needs no user, and so no terminal.
         if !App.acceptsIssuer, !App.offers([.device, .browser, .password, .token]), App.offers([.client]) {
             return .client
         }

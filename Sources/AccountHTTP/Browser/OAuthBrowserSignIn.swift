@@ -14,7 +14,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     let lifetime: Duration
     let pageLifetime: Duration?
 
-    private let authority: OAuthAuthority
+    private let grants: SignInGrants
     private let client: SignInClient
     private let request: AuthorizationRequest
     private let key: ProofKey?
@@ -37,11 +37,11 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     }
 
     init(
-        _ authority: OAuthAuthority, _ client: SignInClient, _ request: AuthorizationRequest, key: ProofKey?,
+        _ grants: SignInGrants, _ client: SignInClient, _ request: AuthorizationRequest, key: ProofKey?,
         url: String, lifetime: Duration, pageLifetime: Duration? = nil,
         namesIssuer: Bool, receiver: RedirectReceiver, listener: LoopbackListener, deliveryTime: Duration
     ) {
-        self.authority = authority
+        self.grants = grants
         self.client = client
         self.request = request
         self.key = key
@@ -77,7 +77,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(
-            from: authority.issuerIdentifier, namingIssuer: namesIssuer, hiding: request.secrets)
+            from: grants.connection.issuer, namingIssuer: namesIssuer, hiding: request.secrets)
     }
 
     func receive(_ pastedURL: String) throws(AccountError) {
@@ -147,14 +147,14 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new sign-in") }
-        let (credentials, response) = try await authority.requestSignInTokens(
+        let (credentials, response) = try await grants.requestTokens(
             request.form(with: code), as: client, key: key)
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }
 
     func account(with credentials: Credentials) async throws(AuthorityError) -> Account {
-        try await authority.account(
+        try await grants.users.account(
             with: credentials, signedInAs: nil, nonce: request.nonce,
             at: progress.withLock(\.exchangeDate) ?? credentials.issuedAt)
     }

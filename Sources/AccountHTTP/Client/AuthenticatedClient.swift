@@ -94,9 +94,7 @@ public struct AuthenticatedClient: Sendable {
     ) throws(AccountError) {
         let originURL = try ServiceURL(origin: origin)
         self.originURL = originURL
-        let service = (authority as? OAuthAuthority)?.discovery
-        let isServices = service?.knownURL(.userInfo).map { ServiceURL(at: $0, path: "") == originURL } ?? false
-        quirks = isServices ? service?.service?.quirks ?? .standard : .standard
+        quirks = (authority as? OAuthAuthority)?.quirks(ofUserInfoAt: originURL) ?? .standard
         self.store = store
         self.authority = authority
         self.minimumValidity = minimumValidity
@@ -151,7 +149,7 @@ public struct AuthenticatedClient: Sendable {
     /// - Throws: An `AccountError`. Before the client sends the request:
     ///   - `notSignedIn` if no user is signed in
     ///   - `misconfigured` if the account belongs to another service, if the access token is for another API than that
-    ///     of an ``APIAuthority``, or if the configuration makes the origin unreachable
+    ///     of the ``OAuthAuthority``, or if the configuration makes the origin unreachable
     ///   - `invalidArgument` if the URL has another origin, or if the request sets a header field that only the client
     ///     may set
     ///   - `conflict` if another user signs in before the client has a token, or before it repeats the request
@@ -212,8 +210,6 @@ public struct AuthenticatedClient: Sendable {
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: place)
         }
-        // The refresh that follows the refusal requests a token with these claims.
-        if let claims = ClaimsChallenge(response) { (authority as? OAuthAuthority)?.learned.note(claims) }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
                 .requestFailed, "the response from \(place) is longer than \(maximumResponseLength) bytes")
@@ -266,7 +262,7 @@ public struct AuthenticatedClient: Sendable {
     }
 
     private func checked(_ account: Account) throws(AccountError) -> Account {
-        let problem = (authority as? APIAuthority)?.audienceProblem(of: account.credentials, at: originURL)
+        let problem = (authority as? OAuthAuthority)?.audienceProblem(of: account.credentials, at: originURL)
         if let problem { throw problem }
         try check(account)
         return account
@@ -330,6 +326,8 @@ public struct AuthenticatedClient: Sendable {
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: origin)
         }
+        // The refresh that follows the refusal requests a token with these claims.
+        if let claims = ClaimsChallenge(response) { (authority as? OAuthAuthority)?.note(claims) }
         if let requirement = AccessRequirement(response, hiding: [credentials.accessToken]) {
             throw AccountError(requirement, at: origin, in: store.session)
         }

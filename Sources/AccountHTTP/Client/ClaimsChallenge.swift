@@ -32,3 +32,10 @@ struct ClaimsChallenge {
         text = String(decoding: data, as: UTF8.self)
     }
 }
+
+extension OAuthAuthority {
+    /// Requests the claims that an API requires with the next refresh, if the app or the user named the service.
+    func note(_ claims: ClaimsChallenge) {
+        if case .issuer(let service) = origin { service.clients.learned.note(claims) }
+    }
+}

@@ -1,6 +1,45 @@
 public import AccountKit
-import AccountSupport
-import Logging
+
+// MARK: The service
+
+extension OAuthAuthority {
+    /// Returns the service of a sign-in. If an API names it, the first call asks the API.
+    func service() async throws(AuthorityError) -> OAuthService {
+        switch origin {
+        case .issuer(let service): service
+        case .api(let api): try await api.signInService()
+        }
+    }
+
+    /// Returns the service of a sign-in that sends a credential of the user, in addition to that of the client.
+    ///
+    /// - Throws: An `AccountError` with the code `misconfigured` if only an API names the service, and the service would
+    ///   receive a credential; otherwise an `AuthorityError`.
+    func service(receiving supplied: SuppliedCredential?) async throws -> OAuthService {
+        switch origin {
+        case .issuer(let service): service
+        case .api(let api): try await api.service(receiving: supplied)
+        }
+    }
+
+    /// Returns the service that issued an account's tokens. It sends them only if the account belongs to it.
+    func service(of account: Account) throws(AuthorityError) -> OAuthService {
+        switch origin {
+        case .issuer(let service): service
+        case .api(let api): try api.service(of: account)
+        }
+    }
+
+    /// The service of the last sign-in; `nil` if an API names it, and has not been asked.
+    var resolvedService: OAuthService? {
+        switch origin {
+        case .issuer(let service): service
+        case .api(let api): api.cache.signIn
+        }
+    }
+}
+
+// MARK: - The account
 
 extension OAuthAuthority: AccountAuthority {
     /// Requests the user of the access token from the user info endpoint (OpenID Connect Core, section 5.3).
@@ -11,79 +50,10 @@ extension OAuthAuthority: AccountAuthority {
     ///
     /// - Returns: The user. All claims except `sub` are fields of the profile with the same names.
     /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account
-    ///   belongs to another service, or if the service has no user info endpoint and the token is for no API.
+    ///   belongs to another service or to a client, or if the service has no user info endpoint and the token is for no API.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
-        try await check(account).identity
-    }
-
-    /// Returns the user of the token, and what the API of the session requires beyond it; see ``verify(_:)``.
-    func check(
-        _ account: Account
-    ) async throws(AuthorityError) -> (identity: Identity, requirement: AccessRequirement?) {
-        try checkIssuer(of: account)
-        guard account.credentials.machine == nil else {
-            throw .misconfigured("this session belongs to a client, not to a user")
-        }
-        let result = try await confirmation(of: account)
-        guard result.identity.id == account.id else { throw .otherUser(id: result.identity.id) }
-        return result
-    }
-
-    /// Asks user info, then introspection, and then the API. The user that the sign-in stored remains the user if no
-    /// endpoint of the service identifies one.
-    private func confirmation(
-        of account: Account
-    ) async throws(AuthorityError) -> (identity: Identity, requirement: AccessRequirement?) {
-        let credentials = account.credentials
-        let url = apiURL(of: credentials)
-        var failure: AuthorityError?
-        do throws(AuthorityError) {
-            if let identity = try await userInfo(of: account) { return (identity, nil) }
-        } catch {
-            guard url != nil, leavesOpen(error, credentials) else { throw error }
-            failure = error
-        }
-        if credentials.isForAPIOnly || credentials.idToken == nil {
-            // Only a refresh can show that the session has ended, and the API decides what introspection leaves open.
-            var identity =
-                url == nil ? try await introspectedIfAllowed(credentials) : try await introspectedAtSignIn(credentials)
-            // Keep the account's ID if it did not come from the service.
-            if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
-            if let identity, identity.id == account.id || !credentials.isForAPIOnly { return (identity, nil) }
-        }
-        if let url { return (Identity(id: account.id), try await requirement(at: url, of: credentials)) }
-        throw failure
-            ?? .misconfigured(
-                credentials.isForAPIOnly
-                    ? "\(issuer) cannot identify the user of this token, which is for an API only" : noUserInfo)
-    }
-
-    /// Returns the user from user info; `nil` if the service has none, or if it did not identify the user at the sign-in.
-    private func userInfo(of account: Account) async throws(AuthorityError) -> Identity? {
-        let credentials = account.credentials
-        guard !credentials.isForAPIOnly else { return nil }
-        if let url = storedUserInfo(of: credentials) {
-            let failure: AuthorityError
-            do throws(AuthorityError) {
-                let identity = settled(try await userInfo(with: credentials, at: url).identity, account)
-                guard identity.id == account.id else { throw .otherUser(id: identity.id) }
-                return identity
-            } catch {
-                failure = error
-            }
-            // An endpoint that the service no longer uses can neither end nor withhold the session.
-            let mayHaveMoved = failure.isResponse || failure.isAboutHost && url.host != issuerIdentifier.url.host
-            guard mayHaveMoved, try await documents.endpoint(.userInfo)?.url != url else { throw failure }
-        }
-        guard try await documents.endpoint(.userInfo) != nil else { return nil }
-        return settled(try await userInfo(with: credentials).identity, account)
-    }
-
-    /// Returns the user with the ID of the account, if that ID did not come from the service.
-    private func settled(_ identity: Identity, _ account: Account) -> Identity {
-        var identity = identity
-        let isEntered = lacksOpenID(account.credentials) && identity.username == account.id
-        if account.isUnidentified || isEntered { identity.id = account.id }
+        let (identity, requirement) = try await service(of: account).check.check(account)
+        if case .api(let api) = origin { api.cache.requirement = requirement }
         return identity
     }
 
@@ -100,75 +70,8 @@ extension OAuthAuthority: AccountAuthority {
     ///   credentials and returns the access token to no program.
     /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token.
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
-        try await prepareRefresh(of: account).exchange { true }.credentials
+        try await service(of: account).sessions.prepare(.refresh, of: account).exchange { true }.credentials
     }
-
-    func prepareRefresh(of account: Account) async throws(AuthorityError) -> OAuthExchange {
-        try checkIssuer(of: account)
-        if let machine = account.credentials.machine { return try await prepareTokens(for: machine, of: account) }
-        guard let refreshToken = account.credentials.refreshToken else {
-            throw .misconfigured("the account has no refresh token: sign in again")
-        }
-        var form = FormBody()
-        form.append("grant_type", "refresh_token")
-        form.append("refresh_token", refreshToken)
-        if let claims = learned.takeClaims() { form.append("claims", claims) }
-        let scopes = refreshedScopes(of: account.credentials, omitsResource: omitsResource(for: account))
-        guard !scopes.isEmpty else { return try await prepareTokens(form, of: account, isRefresh: true) }
-        var complete = form
-        complete.append("scope", scopes.joined(separator: " "))
-        var exchange = try await prepareTokens(complete, of: account, isRefresh: true)
-        exchange.scopes = scopes
-        exchange.withoutScopes = { [form] () async throws(AuthorityError) in
-            try await prepareTokens(form, of: account, isRefresh: true)
-        }
-        return exchange
-    }
-
-    /// Returns the scopes to name in a refresh: those that the service has taken away, and without `resource` all scopes,
-    /// because only they name the API. The service then also needs the scopes that are not of the API.
-    private func refreshedScopes(of credentials: Credentials, omitsResource: Bool) -> [String] {
-        let scopes = credentials.signInScopes
-        let namesAPI = quirks.refusesResource || !credentials.resources.isEmpty
-        guard scopes.isEmpty, omitsResource, namesAPI, !credentials.scopes.isEmpty else { return scopes }
-        let others = [Scope.offlineAccess] + (credentials.idToken == nil ? [] : [Scope.openID])
-        let usual = serviceAtHost?.scopes ?? []
-        return credentials.scopes + others.filter { !credentials.scopes.contains($0) && usual.contains($0) }
-    }
-
-    /// Returns the resources that a request for the tokens of an account names.
-    func sentResources(of account: Account) -> [String] {
-        omitsResource(for: account) ? [] : account.credentials.resources
-    }
-
-    /// Returns the resources of the sign-in. An account that an app created itself names none.
-    func resources(of account: Account) -> [String] {
-        account.credentials.resources.isEmpty ? options.resources : account.credentials.resources
-    }
-
-    func prepareTokens(
-        _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
-    ) async throws(AuthorityError) -> OAuthExchange {
-        let client = try registeredClient(of: account)
-        if let machine = account.credentials.machine, machine.workload == nil, !client.isConfidential {
-            throw missingSecret(of: client)
-        }
-        var exchange = try await prepareTokens(
-            form, as: client, isRefresh: isRefresh,
-            resources: resources ?? (omitsResource(for: account) ? [] : self.resources(of: account)),
-            at: account.credentials.tokenEndpoint, key: account.credentials.key)
-        (exchange.issuer, exchange.owner) = (issuerIdentifier, account)
-        exchange.registrations = self.client.registrations
-        return exchange
-    }
-
-    /// Returns whether the account belongs to this service.
-    public func isAuthority(of account: Account) -> Bool {
-        account.issuer.map { issuerIdentifier.isSame(as: $0) } ?? false
-    }
-
-    /// The ``issuer``.
-    public var accountIssuer: String? { issuer }
 
     /// Revokes the refresh token, the access token and the derived tokens (RFC 7009).
     ///
@@ -179,81 +82,42 @@ extension OAuthAuthority: AccountAuthority {
     ///   AccountKit sends no request, and the tokens stay valid until they expire.
     /// - Throws: An `AuthorityError`, for example if the metadata cannot be read.
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
-        try checkIssuer(of: account)
-        let client = client(of: account.credentials)
-        let key = try account.credentials.key
-        if let machine = account.credentials.machine, machine.workload == nil, client?.isConfidential != true {
-            throw missingSecret(of: client)
+        // Tokens that a sign-in could not store belong to no user yet.
+        if let signIn = resolvedService, signIn.connection.isIssuer(of: account) {
+            return try await signIn.revocation.revoke(account)
         }
-        guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
-        var isTaken = false
-        var refusal: AuthorityError?
-        if let refreshToken = account.credentials.refreshToken {
-            refusal = try await revoke(refreshToken, "refresh_token", at: endpoint, as: client, key)
-            isTaken = refusal == nil
-        }
-        let derived = account.credentials.derivedTokens.map(\.credentials.accessToken)
-        for token in [account.credentials.accessToken] + derived {
-            switch try await revoke(token, "access_token", at: endpoint, as: client, key) {
-            // Ignore this error: the service revokes access tokens with the refresh token, or not at all (RFC 7009,
-            // section 2.1).
-            case .oauthError("unsupported_token_type", _)? where isTaken: break
-            case let failure: refusal = refusal ?? failure
+        return try await service(of: account).revocation.revoke(account)
+    }
+
+    /// Returns whether the account belongs to this service, and to the program if it signs in as itself. If an API names
+    /// the service, returns whether a sign-in for this API obtained the account.
+    public func isAuthority(of account: Account) -> Bool {
+        let isService =
+            switch origin {
+            case .issuer(let service): service.connection.isIssuer(of: account)
+            case .api(let api): api.isFor(account)
             }
-        }
-        if let refusal { throw refusal }
-        return .done
-    }
-
-    /// Revokes a token. Returns the error if the service rejected the request, and throws any other error, such as a
-    /// temporary failure.
-    private func revoke(
-        _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?, _ key: ProofKey?
-    ) async throws(AuthorityError) -> AuthorityError? {
-        var form = FormBody()
-        form.append("token", token)
-        form.append("token_type_hint", hint)
-        let methods = endpoint.document.revocationAuthentication ?? endpoint.document.tokenAuthentication
-        var request = try await request(form, to: endpoint, as: client, authentication: methods)
-        request.key = key
-        let response = try await send(request)
-        do throws(AuthorityError) {
-            try ResponseParser(.revocation, sent: request.secrets, quirks: quirks).acknowledgement(in: response)
-            return nil
-        } catch {
-            switch error {
-            case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
-            // The token is already invalid (RFC 7009, section 2.2).
-            case .oauthError(.invalidGrant, _), .oauthError("invalid_token", _): return nil
-            case .oauthError, .badRequest: return error
-            default: throw error
-            }
+        return switch party {
+        case .user: isService
+        case .machine(let machine): isService && machine.isIdentity(of: account)
         }
     }
 
-    /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry.
-    public var supportsPerGrantRevocation: Bool { service?.supportsPerGrantRevocation ?? false }
-}
-
-extension OAuthAuthority {
-    package func endSessionURL() async -> String? {
-        do {
-            return try await documents.endpoint(.endSession)?.url.description
-        } catch {
-            logger?.debug("the sign-out page is unknown", metadata: ["error": "\(error)"])
-            return nil
-        }
+    /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash. If an API names
+    /// it, the issuer of the last sign-in, or the chosen one; `nil` before the first sign-in.
+    public var accountIssuer: String? {
+        if let resolvedService { return resolvedService.connection.name }
+        guard case .api(let api) = origin else { return nil }
+        return api.issuer.map { (try? Issuer($0))?.identifier ?? $0 }
     }
-}
 
-extension OAuthAuthority {
-    package var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
-}
+    /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry. If an API names the
+    /// service, `false` before the first sign-in.
+    public var supportsPerGrantRevocation: Bool { resolvedService?.supportsPerGrantRevocation ?? false }
 
-extension OAuthAuthority {
-    /// Requests the discovery document for its `Date` field, which even a 404 response contains (RFC 9110, section
-    /// 6.6.1).
-    package func clockOffset() async throws -> Duration? {
-        try await send(ServiceRequest(url: discovery.urls[0])).clockOffset
-    }
+    /// The time limit for a token request, from its first byte.
+    ///
+    /// A token request consumes a refresh token or a code. After AccountKit has sent the request, only this limit ends
+    /// the wait for the response. The `timeout` of the authority and the cancellation of the task have no effect.
+    public var tokenRequestTimeout: Duration { settings.tokenRequestTimeout }
 }

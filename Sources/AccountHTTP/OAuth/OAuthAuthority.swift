@@ -8,6 +8,9 @@ public import Logging
 /// switch try await store.checkSession(with: authority) { … }
 /// ```
 ///
+/// The app or the user names the service with its `issuer`, or only its `api`, which then names the service. Users sign in,
+/// or the program signs in as itself; see ``MachineIdentity``.
+///
 /// The initializer only checks its arguments. AccountKit discovers the endpoints when it first needs them, once for the
 /// value and all its copies. To avoid repeated requests, keep the value. AccountKit stores the token endpoint and
 /// the user info endpoint with the account, so a refresh or a check needs no discovery while the metadata of the service
@@ -17,53 +20,26 @@ public import Logging
 /// only to the endpoints of this service, never in a URL, and does not follow redirects. No error or log line contains
 /// a token or password, even if the service returns one.
 public struct OAuthAuthority: Sendable {
-    /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash.
-    public var issuer: String { issuerIdentifier.identifier }
+    /// Where the issuer comes from.
+    enum Origin: Sendable {
+        /// The app or the user named the issuer.
+        case issuer(OAuthService)
 
-    /// The ``KnownService`` entry of the service, if AccountKit has one.
-    public let service: KnownService?
+        /// The app or the user knows the URL of an API, which names its issuer (RFC 9728).
+        case api(APIServices)
+    }
 
-    /// The client ID of the app at the service (RFC 6749, section 2.2), or `nil` if the app is not registered.
-    public var clientID: String? { client.identifier }
+    /// Who signs in.
+    enum Party: Sendable {
+        case user
 
-    /// The client secret. Users can read it from the program, so it does not protect against other programs (RFC 8252,
-    /// section 8.5).
-    var clientSecret: Secret? { client.secret }
+        /// The program itself.
+        case machine(MachineIdentity)
+    }
 
-    fileprivate(set) var client: OAuthClient
-
-    /// The scopes of a sign-in (RFC 6749, section 3.3).
-    public let scopes: [String]
-
-    /// Further options of a sign-in.
-    let options: OAuthRequestOptions
-
-    /// The time limit for a request. For a token request, the limit applies until AccountKit sends the request.
-    let timeout: Duration
-
-    /// The time limit for a token request, from its first byte.
-    ///
-    /// A token request consumes a refresh token or a code. After AccountKit has sent the request, only this limit ends
-    /// the wait for the response. The `timeout` of the authority and the cancellation of the task have no effect.
-    public let tokenRequestTimeout: Duration
-
-    let issuerIdentifier: Issuer
-    let clock: any WallClock
-    let logger: Logger?
-    let transport: HTTPTransport
-    let discovery: Discovery
-    let documents: ServiceDocuments
-    let learned: LearnedAuthentication
-    let registrationState: RegistrationState
-
-    /// Differences for an issuer that an API named; `nil` for one that the app or the user named.
-    let api: APIOrigin?
-
-    /// The scopes that the app or the user chose.
-    let chosenScopes: Set<String>
-
-    /// Whether to request `offline_access` if the service lists it. `true` only if the app chose no scopes.
-    let asksForOfflineAccess: Bool
+    let origin: Origin
+    let party: Party
+    let settings: OAuthSettings
 
     /// Creates an authority for a service.
     ///
@@ -72,7 +48,8 @@ public struct OAuthAuthority: Sendable {
     ///     interface. AccountKit ignores a trailing slash.
     ///   - clientID: The client ID of the app at the service. Without it, users can sign in only with an existing
     ///     token.
-    ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID.
+    ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID. Users can
+    ///     read it from the program, so it does not protect against other programs (RFC 8252, section 8.5).
     ///     AccountKit sends the secret in the header (`client_secret_basic`) if the service supports this method, and
     ///     otherwise in the form (`client_secret_post`). After `invalid_client`, a sign-in tries the other method,
     ///     unless `options` specifies the method.
@@ -98,71 +75,118 @@ public struct OAuthAuthority: Sendable {
         tokenRequestTimeout: Duration = .seconds(60),
         clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
-        let named = try Issuer(issuer)
-        let service = service ?? KnownService.at(named)
         try self.init(
-            Issuer(named.url, form: service?.quirks.issuerForm ?? .exact),
-            client: OAuthClient(identifier: clientID, secret: clientSecret), scopes: scopes,
-            additionalScopes: additionalScopes, options: options, service: service, endpoints: endpoints,
-            timeout: timeout, tokenRequestTimeout: tokenRequestTimeout, clock: clock, logger: logger)
+            issuer: issuer, .user, service, endpoints,
+            OAuthSettings(
+                client: OAuthClient(identifier: clientID, secret: clientSecret), scopes: scopes,
+                additionalScopes: additionalScopes, options: options, timeout: timeout,
+                tokenRequestTimeout: tokenRequestTimeout, clock: clock ?? SystemWallClock(), logger: logger))
     }
 
-    init(
-        _ issuer: Issuer, client: OAuthClient, scopes: [String]?, additionalScopes: [String],
-        options: OAuthRequestOptions, service: KnownService?, endpoints: OAuthEndpoints? = nil, timeout: Duration,
-        tokenRequestTimeout: Duration, clock: (any WallClock)?, logger: Logger?, api: APIOrigin? = nil
+    /// Creates an authority for an API, for an app that knows only the URL of the API.
+    ///
+    /// ```swift
+    /// let authority = try OAuthAuthority(
+    ///     api: "https://api.example.com", client: .registration(in: container, name: "Notes"))
+    /// let account = try await store.signIn(with: authority) { signIn in print("Open \(signIn.url)") }
+    /// ```
+    ///
+    /// A sign-in asks the API for its authorization server, scopes and resource identifier (RFC 9728), and reads the
+    /// metadata of the authorization server (RFC 8414). A signed-in account names its service itself, so checks and
+    /// refreshes do not ask the API again.
+    ///
+    /// An API may name any authorization server. Unless you set the `issuer`, AccountKit does not send it a secret, a key, an
+    /// assertion, a password or a token that the app or the user supplies, and its endpoints must be on its own server. A
+    /// ``KnownService`` may receive them, and has its own list of servers.
+    ///
+    /// - Parameters:
+    ///   - url: The `https` URL of the API, or `http` on the loopback interface. The URL of an issuer works too.
+    ///   - issuer: The authorization server, which the API must name too. It is necessary if the API names several, if
+    ///     the endpoints are on different servers, or if the sign-in sends a secret, a key, a password or a token.
+    ///   - client: How the app identifies itself.
+    ///   - scopes: The scopes of a sign-in. With `nil`, these are the scopes that the API names, or else `openid`,
+    ///     `profile` and `email` if the authorization server lists them; and `offline_access` if it lists that.
+    ///   - additionalScopes: Scopes to add.
+    ///   - options: Further options of a sign-in. Its resources are requested in addition to the API.
+    ///   - timeout: The time limit for each request.
+    ///   - tokenRequestTimeout: The time limit for a token request, from its first byte.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    /// - Throws: `invalidArgument` with advice.
+    public init(
+        api url: String, issuer: String? = nil, client: OAuthClient, scopes: [String]? = nil,
+        additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
+        timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
+        clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
-        asksForOfflineAccess = scopes == nil
-        chosenScopes = Set((scopes ?? []) + additionalScopes)
-        var scopes = scopes ?? api?.scopes ?? service?.scopes ?? ["openid", "profile", "email"]
-        scopes += additionalScopes.filter { !scopes.contains($0) }
-        try client.check()
-        for scope in scopes where !Scope.isValid(scope) {
-            throw AccountError(
-                .invalidArgument, "\"\(scope)\" is not a single scope", hint: "pass one scope per list element")
-        }
-        var options = options
-        // A client that registers itself chooses the redirect URI.
-        if client.identifier != nil { options.redirectURI = options.redirectURI ?? service?.redirectURI }
-        if service?.requiresProofs == true { options.bindsTokens = true }
-        try options.check()
-        guard timeout > .zero, tokenRequestTimeout > .zero else {
-            throw AccountError(.invalidArgument, "the timeout must be greater than zero")
-        }
-        issuerIdentifier = issuer
-        self.service = service
-        self.client = client
-        self.api = api
-        learned = LearnedAuthentication()
-        registrationState = RegistrationState()
-        self.scopes = scopes
-        self.options = options
-        self.timeout = timeout
-        self.tokenRequestTimeout = tokenRequestTimeout
-        let clock = clock ?? SystemWallClock()
-        self.clock = clock
-        self.logger = logger
-        let transport = api?.namer.map { HTTPTransport.shared.reaching(hostsNamedBy: $0) } ?? HTTPTransport.shared
-        self.transport = transport
-        let discovery = Discovery(
-            issuer: issuer, service: service, isFromAPI: api != nil,
-            isLimitedToOwnServer: api.map { !$0.isIssuerGiven } ?? false)
-        self.discovery = discovery
-        documents = ServiceDocuments(
-            discovery, endpoints: endpoints ?? (service?.hasDiscovery == false ? service?.endpoints(at: issuer) : nil)
-        ) { request async throws(AuthorityError) in
-            try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
-        }
+        let settings = OAuthSettings(
+            client: client, scopes: scopes, additionalScopes: additionalScopes, options: options, timeout: timeout,
+            tokenRequestTimeout: tokenRequestTimeout, clock: clock ?? SystemWallClock(), logger: logger)
+        self.init(api: try APIServices(url: url, issuer: issuer, settings))
     }
-}
 
-#if Signatures
-extension OAuthAuthority {
-    /// Returns this authority, with a client that authenticates with a key instead of a secret (RFC 7523, section 2.2).
-    public func authenticating(with key: ClientKey) -> OAuthAuthority {
-        var result = self
-        result.client.assertion = key
-        return result
+    /// Creates an authority for a program that signs in as itself, without a user (RFC 6749, section 4.4).
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer identifier, as for users.
+    ///   - machine: The identity of the program.
+    ///   - scopes: The scopes to request at the sign-in, and for each later token of that session. If the list is empty,
+    ///     the service chooses the scopes.
+    ///   - options: The audience and the resources of the tokens, as at the sign-in, and how a client with a secret
+    ///     authenticates. The other options do not apply.
+    ///   - endpoints: The endpoints of a service without a discovery document. If `nil`, AccountKit discovers them.
+    ///   - timeout: The time limit for each request, and for a program that prints an assertion. For a token request, the
+    ///     limit applies until AccountKit sends the request.
+    ///   - tokenRequestTimeout: The time limit for a token request, from its first byte.
+    ///   - clock: The source of the current date, or `nil` for the clock of the machine.
+    ///   - logger: Logs one line per request at debug level: method, host, path and status only.
+    /// - Throws: `invalidArgument` if an argument is not valid. The message contains advice.
+    public init(
+        issuer: String, machine: MachineIdentity, scopes: [String] = [],
+        options: OAuthRequestOptions = OAuthRequestOptions(), endpoints: OAuthEndpoints? = nil,
+        timeout: Duration = .seconds(10), tokenRequestTimeout: Duration = .seconds(60),
+        clock: (any WallClock)? = nil, logger: Logger? = nil
+    ) throws(AccountError) {
+        try self.init(
+            issuer: issuer, .machine(machine), nil, endpoints,
+            OAuthSettings(
+                client: machine.client, scopes: scopes, options: options, timeout: timeout,
+                tokenRequestTimeout: tokenRequestTimeout, clock: clock ?? SystemWallClock(), logger: logger))
+    }
+
+    private init(
+        issuer: String, _ party: Party, _ service: KnownService?, _ endpoints: OAuthEndpoints?,
+        _ settings: OAuthSettings
+    ) throws(AccountError) {
+        let named = try Issuer(issuer)
+        let known = service ?? KnownService.at(named)
+        self.party = party
+        self.settings = settings
+        origin = .issuer(
+            try OAuthService(
+                Issuer(named.url, form: known?.quirks.issuerForm ?? .exact), known: known, endpoints: endpoints,
+                settings))
+    }
+
+    init(api: APIServices) {
+        origin = .api(api)
+        party = .user
+        settings = api.settings
+    }
+
+    private init(_ other: OAuthAuthority, _ origin: Origin, _ settings: OAuthSettings) {
+        self.origin = origin
+        party = other.party
+        self.settings = settings
+    }
+
+    /// Returns this authority with another client.
+    func changing(client: OAuthClient) -> OAuthAuthority {
+        var settings = settings
+        settings.client = client
+        return switch origin {
+        case .issuer(let service): OAuthAuthority(self, .issuer(service.changing(client: client)), settings)
+        case .api(let api): OAuthAuthority(api: api.changing { $0.client = client })
+        }
     }
 }
-#endif

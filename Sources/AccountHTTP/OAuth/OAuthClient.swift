@@ -43,7 +43,7 @@ public struct OAuthClient: Sendable {
     /// The identity of the program on its platform, which replaces the ``secret``.
     var workload: WorkloadIdentity?
 
-    /// Uses the identity of this program on its platform; see ``MachineAuthority``.
+    /// Uses the identity of this program on its platform; see ``MachineIdentity``.
     package mutating func identify(by source: WorkloadSource, grant: WorkloadGrant?) throws(AccountError) {
         workload = try WorkloadIdentity(source: source, grant: grant)
     }
@@ -86,6 +86,9 @@ public struct OAuthClient: Sendable {
         client.registrations = registrations
         return client
     }
+
+    /// Whether a sign-in can choose a client without an ``identifier``.
+    var canBeChosen: Bool { identifier != nil || metadataURL != nil || registrations != nil }
 
     func check() throws(AccountError) {
         if let identifier, identifier.isEmpty || !identifier.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {

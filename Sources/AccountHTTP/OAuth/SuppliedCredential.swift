@@ -1,4 +1,4 @@
-package import AccountKit
+import AccountKit
 import AccountSupport
 
 /// A credential that the app or the user supplies for a sign-in. An issuer that only an API names does not receive it.
@@ -21,52 +21,26 @@ extension OAuthClient {
     }
 }
 
-extension OAuthAuthority {
-    /// Whether only an API names the issuer, and not the app, the user or the entry of a known service. If the URL of the API
-    /// is the issuer, the app or the user named it with the URL.
-    var isNamedByAPIOnly: Bool {
-        guard let api, !api.isIssuerGiven, service == nil else { return false }
-        return api.url != (try? ServiceURL(issuer))
-    }
-}
-
-extension APIAuthority {
-    /// Returns the authority for a sign-in.
+extension APIServices {
+    /// Returns the service for a sign-in.
     ///
     /// - Parameter supplied: The credential of the user that the sign-in sends, in addition to that of the client.
     /// - Throws: An `AccountError` with the code `misconfigured` if the issuer must not receive a credential of the
     ///   sign-in; otherwise an `AuthorityError`.
-    func authority(receiving supplied: SuppliedCredential?) async throws -> OAuthAuthority {
-        let authority = try await signInAuthority()
-        try checkMayReceive(supplied ?? authority.client.supplied, authority)
-        return authority
+    func service(receiving supplied: SuppliedCredential?) async throws -> OAuthService {
+        let service = try await signInService()
+        try check(service, mayReceive: supplied ?? settings.client.supplied)
+        return service
     }
 
-    private func checkMayReceive(
-        _ supplied: SuppliedCredential?, _ authority: OAuthAuthority
-    ) throws(AccountError) {
-        guard let supplied, authority.isNamedByAPIOnly else { return }
-        let issuer = authority.issuer
+    /// Throws an error if only the API names a service that would receive a credential.
+    func check(_ service: OAuthService, mayReceive supplied: SuppliedCredential?) throws(AccountError) {
+        guard let supplied, service.connection.isNamedByAPIOnly else { return }
+        let issuer = service.connection.name
         throw AccountError(
             .misconfigured,
             "\(supplied.rawValue) is sent only to a service that you name, and only \(url) names \(issuer)",
             hint: "if you trust \(issuer), name it (on a command line, with --issuer \(issuer))")
-    }
-}
-
-extension APIAuthority {
-    package func signInService() async throws(AccountError) -> SignInService? {
-        let authority: OAuthAuthority
-        do throws(AuthorityError) {
-            authority = try await signInAuthority()
-        } catch {
-            throw AccountError(signIn: error, advice: "check the URL")
-        }
-        try checkMayReceive(authority.client.supplied, authority)
-        let issuerURL = authority.issuerIdentifier.url
-        return SignInService(
-            issuer: authority.issuer, place: issuerURL.authority, apiPlace: apiURL.authority,
-            isNamedByAPIOnly: authority.isNamedByAPIOnly, isNearAPI: apiURL.isNear(issuerURL))
     }
 }
 

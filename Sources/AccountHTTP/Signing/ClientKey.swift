@@ -12,8 +12,8 @@ import Foundation
 /// section 9; RFC 7523, section 2.2).
 ///
 /// ```swift
-/// let authority = try MachineAuthority(
-///     issuer: "https://login.example.com", clientID: "nightly", clientKey: .file("/etc/nightly/key.pem"))
+/// let authority = try OAuthAuthority(
+///     issuer: "https://login.example.com", machine: .client("nightly", key: .file("/etc/nightly/key.pem")))
 /// ```
 ///
 /// The key is a P-256, Ed25519 or RSA key (at least 2048 bits), as PEM (PKCS #8, RFC 5958; SEC 1, RFC 5915; PKCS #1, RFC

@@ -1,4 +1,4 @@
-package import AccountKit
+import AccountKit
 import AccountSupport
 import HTTPTypes
 
@@ -36,22 +36,5 @@ extension DPoPProof {
     func signed(with credentials: Credentials) throws(AuthorityError) -> String {
         guard let key = try credentials.key else { throw .misconfigured("the tokens are not bound to a key") }
         return try signed(with: key)
-    }
-}
-
-extension OAuthAuthority {
-    package func proof(of credentials: Credentials, method: String, url: String, nonce: String?) throws -> String? {
-        try DPoPProof(
-            method: method, url: url, accessToken: credentials.accessToken, nonce: nonce, date: clock.now
-        ).signed(with: credentials)
-    }
-}
-
-extension APIAuthority {
-    package func proof(of credentials: Credentials, method: String, url: String, nonce: String?) throws -> String? {
-        try DPoPProof(
-            method: method, url: url, accessToken: credentials.accessToken, nonce: nonce,
-            date: (clock ?? SystemWallClock()).now
-        ).signed(with: credentials)
     }
 }

@@ -87,7 +87,8 @@ struct AccessRequirementTests {
         try await LoopbackServer.run { _, _ in
             Self.stream(status, #"WWW-Authenticate: Bearer error="insufficient_scope", scope="a""#)
         } _: { server in
-            let api = try APIAuthority(url: server.address + "/mcp", client: .identifier("tool"), timeout: .seconds(20))
+            let api = try OAuthAuthority(
+                api: server.address + "/mcp", client: .identifier("tool"), timeout: .seconds(20))
             var account = AccountHTTPTests.account(at: server.address)
             account.credentials.resources = [server.address + "/mcp"]
             let requirement = try await api.requirement(for: account)

@@ -491,6 +491,28 @@ struct AuthenticatedClientTests {
         }
     }
 
+    @Test func `Requests no claims that the server of a link requires`() async throws {
+        let claims = "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX19"
+        try await LoopbackServer.run { _, _ in
+            .response(401, ["WWW-Authenticate": #"Bearer error="insufficient_claims", claims="\#(claims)""#])
+        } _: { files in
+            try await LoopbackServer.run { _, _ in
+                .json(#"{"access_token":"access-2","token_type":"Bearer","refresh_token":"r2"}"#)
+            } _: { server in
+                var account = Self.old
+                account.issuer = server.address
+                let authority = try OAuthAuthority(
+                    issuer: server.address, clientID: "tool", endpoints: .all(at: server.address))
+                let store = try await AccountStore.inMemory(signedIn: account)
+                let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
+                #expect(try await client.get(link: files.address + "/file").head.status == 401)
+                _ = try await authority.refresh(account)
+                #expect(server.requests.last?.target == "/token")
+                #expect(server.requests.last?.body.contains("claims=") == false)
+            }
+        }
+    }
+
     @Test(arguments: [
         "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX19",
         "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX0=", "bm90IEpTT04=", "",

@@ -19,7 +19,7 @@ struct APICheckTests {
     private func run(
         userInfo: LoopbackServer.Action? = .response(404), api: LoopbackServer.Action = .json("{}"),
         token: String = "access", isAPINamed: Bool = true,
-        _ body: (LoopbackServer, APIAuthority) async throws -> Void
+        _ body: (LoopbackServer, OAuthAuthority) async throws -> Void
     ) async throws {
         try await LoopbackServer.run { request, address in
             switch request.target.prefix(while: { $0 != "?" }) {
@@ -39,14 +39,14 @@ struct APICheckTests {
             default: return .response(404)
             }
         } _: { server in
-            let authority = try APIAuthority(
-                url: server.address + "/mcp", issuer: isAPINamed ? nil : server.address, client: .identifier("tool"),
+            let authority = try OAuthAuthority(
+                api: server.address + "/mcp", issuer: isAPINamed ? nil : server.address, client: .identifier("tool"),
                 timeout: .seconds(20), clock: FixedClock())
             try await body(server, authority)
         }
     }
 
-    private func signIn(with authority: APIAuthority) async throws -> Account {
+    private func signIn(with authority: OAuthAuthority) async throws -> Account {
         let credentials = try await authority.pollDeviceSignIn(
             DeviceAuthorization(
                 deviceCode: Secret("d"), userCode: "X", verificationURI: "https://example.com", lifetime: .seconds(60)))
@@ -230,8 +230,8 @@ struct APICheckTests {
 
     @Test func `Is no authority of an account for another API of the issuer`() async throws {
         try await run { server, _ in
-            let authority = try APIAuthority(
-                url: server.address + "/mcp", issuer: "https://id.example", client: .identifier("tool"))
+            let authority = try OAuthAuthority(
+                api: server.address + "/mcp", issuer: "https://id.example", client: .identifier("tool"))
             var account = AccountHTTPTests.account(at: "https://id.example")
             #expect(authority.isAuthority(of: account))
             for (resource, isSame) in [

@@ -40,9 +40,9 @@ struct APITrustTests {
     private static func authority(
         _ server: LoopbackServer, issuer: String? = nil, _ client: OAuthClient = .identifier("tool"),
         _ options: OAuthRequestOptions = OAuthRequestOptions()
-    ) throws -> APIAuthority {
-        try APIAuthority(
-            url: server.address + "/mcp", issuer: issuer, client: client, options: options, timeout: .seconds(20),
+    ) throws -> OAuthAuthority {
+        try OAuthAuthority(
+            api: server.address + "/mcp", issuer: issuer, client: client, options: options, timeout: .seconds(20),
             clock: FixedClock())
     }
 
@@ -71,7 +71,7 @@ struct APITrustTests {
             return client
         }
 
-        func signIn(_ authority: APIAuthority) async throws {
+        func signIn(_ authority: OAuthAuthority) async throws {
             switch self {
             case .browserSecret:
                 let signIn = try await authority.beginBrowserSignIn()
@@ -109,7 +109,7 @@ struct APITrustTests {
                     #expect(error?.message.contains(server.address + "/mcp") == true, "\(String(describing: error))")
                     #expect(error?.hint?.contains("--issuer \(server.address)") == true, "\(String(describing: error))")
                     // A chosen issuer of several is still one that the API named.
-                    let chosen = try #require(authority.choosing(issuer: server.address) as? APIAuthority)
+                    let chosen = try #require(authority.choosing(issuer: server.address) as? OAuthAuthority)
                     #expect(await Self.accountError { try await supplied.signIn(chosen) }?.code == .misconfigured)
                     #expect(server.requests.allSatisfy { $0.method == "GET" && $0.headers["authorization"] == nil })
                 }
@@ -117,16 +117,27 @@ struct APITrustTests {
         }
     }
 
-    @Test func `The entry of a known service names its issuer, and no other there`() throws {
-        for (issuer, isNamed) in [("https://gitlab.com", true), ("https://gitlab.com/group", false)] {
-            let named = try Issuer(issuer)
-            let service = KnownService.all.first { $0.issuer == issuer }
-            let authority = try OAuthAuthority(
-                named, client: .identifier("tool", secret: Secret(canary)), scopes: nil, additionalScopes: [],
-                options: OAuthRequestOptions(), service: service, timeout: .seconds(20),
-                tokenRequestTimeout: .seconds(20), clock: FixedClock(), logger: nil,
-                api: APIOrigin(url: try ServiceURL("https://api.example.com")))
-            #expect(authority.isNamedByAPIOnly == !isNamed)
+    /// Besides the app and the user, the entry of a known service names its issuer, and a URL that is its own issuer.
+    @Test(
+        arguments: [
+            ("https://id.example.com", "https://api.example.com", false),
+            ("https://gitlab.com", "https://api.example.com", true),
+            ("https://gitlab.com/group", "https://api.example.com", false),
+            ("https://api.example.com", "https://api.example.com", true),
+            ("https://api.example.com/mcp", "https://api.example.com/mcp", true),
+            ("https://api.example.com", "https://api.example.com/mcp", false),
+            ("https://api.example.com/mcp", "https://api.example.com", false),
+            ("https://api.example.com:8443", "https://api.example.com", false),
+        ])
+    func `Knows which issuers an API alone names`(issuer: String, api: String, isNamed: Bool) throws {
+        let settings = OAuthSettings(
+            client: .identifier("tool", secret: Secret(canary)), timeout: .seconds(20),
+            tokenRequestTimeout: .seconds(20), clock: FixedClock())
+        for isGiven in [false, true] {
+            let connection = try ServiceConnection(
+                to: try Issuer(issuer), KnownService.all.first { $0.issuer == issuer }, endpoints: nil,
+                api: APIOrigin(url: try ServiceURL(api), isIssuerGiven: isGiven), settings)
+            #expect(connection.isNamedByAPIOnly == !(isNamed || isGiven))
         }
     }
 
@@ -249,7 +260,7 @@ struct APITrustTests {
             user.credentials.resources = [server.address + "/mcp"]
             let api = try Self.authority(
                 server, issuer: server.address, .identifier("tool", secret: Secret("s-\(canary)")))
-            _ = try await api.signInAuthority()
+            _ = try await api.service()
             // Each of these reads the documents again, and its result does not matter here.
             let services: [any AccountAuthority] = [
                 api, try OAuthAuthority.test(server.address), try Self.authority(server),

@@ -159,7 +159,8 @@ struct BoundTokensTests {
     @Test func `Does not repeat a refresh if the lease ends before the second request`() async throws {
         let key = try ProofKey.random()
         try await withServer(["/token": [Self.demand("n1"), .json(Self.bound)]]) { server in
-            let exchange = try await authority(server).prepareRefresh(of: account(at: server, key))
+            let sessions = try await authority(server).service().sessions
+            let exchange = try await sessions.prepare(.refresh, of: account(at: server, key))
             let calls = PathCounter()
             let failure = await asyncFailure { try await exchange.exchange { calls.next("call") == 0 } }
             #expect(failure == .leaseLost && failure?.wasCertainlyNotCarriedOut == true)

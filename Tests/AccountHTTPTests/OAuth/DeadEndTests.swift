@@ -68,8 +68,8 @@ struct DeadEndTests {
 
     @Test(arguments: [false, true]) func `Leaves out resource at each request of a session`(omits: Bool) async throws {
         try await run { server in
-            let authority = try APIAuthority(
-                url: server.address + "/mcp", client: .identifier("tool"),
+            let authority = try OAuthAuthority(
+                api: server.address + "/mcp", client: .identifier("tool"),
                 options: OAuthRequestOptions(omitsResource: omits), timeout: .seconds(20), clock: FixedClock())
             let signIn = try await authority.beginBrowserSignIn()
             #expect(signIn.url.contains("resource=") == !omits)
@@ -100,8 +100,9 @@ struct DeadEndTests {
     func `Leaves out resource if the entry of the service says so`(issuer: String, omits: Bool) throws {
         let authority = try OAuthAuthority(
             issuer: issuer, clientID: "tool", options: OAuthRequestOptions(resources: ["https://api.example.com"]))
-        #expect(authority.omitsResource == omits)
-        #expect(authority.sentResources == (omits ? [] : ["https://api.example.com"]))
+        let connection = try #require(authority.resolvedService).connection
+        #expect(connection.omitsResource == omits)
+        #expect(connection.sentResources == (omits ? [] : ["https://api.example.com"]))
     }
 
     // MARK: openid
@@ -121,7 +122,7 @@ struct DeadEndTests {
         let list = listed.map { "[" + $0.map { "\"\($0)\"" }.joined(separator: ",") + "]" }
         try await run(list.map { ["scopes_supported": $0] } ?? [:]) { server in
             let authority = try authority(server, scopes: scopes, adding: additional)
-            #expect(try await authority.requestedScopes().joined(separator: " ") == requested)
+            #expect(try await authority.service().scopes.requested().joined(separator: " ") == requested)
         }
     }
 

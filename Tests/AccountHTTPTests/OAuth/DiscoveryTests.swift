@@ -193,11 +193,13 @@ struct DiscoveryTests {
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
             try await withThrowingTaskGroup { group in
-                for _ in 0..<8 { group.addTask { _ = try await authority.verify(account(at: authority.issuer)) } }
+                for _ in 0..<8 {
+                    group.addTask { _ = try await authority.verify(account(at: authority.accountIssuer)) }
+                }
                 try await group.waitForAll()
             }
             let copy = authority
-            _ = try await copy.verify(account(at: authority.issuer))
+            _ = try await copy.verify(account(at: authority.accountIssuer))
             #expect(server.targets.filter { $0.contains("well-known") } == ["/.well-known/openid-configuration"])
             #expect(server.targets.filter { $0 == "/userinfo" }.count == 9)
         }

@@ -108,6 +108,6 @@ struct OAuthRequestOptionsTests {
         OAuthRequestOptions(redirectURI: "http://localhost:8400/done"),
     ])
     func `Accepts valid request options`(options: OAuthRequestOptions) throws {
-        #expect(try authority("https://id.example", options).options == options)
+        #expect(try authority("https://id.example", options).settings.options == options)
     }
 }

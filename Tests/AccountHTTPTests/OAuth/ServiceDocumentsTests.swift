@@ -67,7 +67,7 @@ struct ServiceDocumentsTests {
             #expect(kind(await asyncFailure { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
             #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
             #expect(
-                kind(await asyncFailure { try await authority.verify(account(at: authority.issuer)) })
+                kind(await asyncFailure { try await authority.verify(account(at: authority.accountIssuer)) })
                     == .misconfigured("…"))
         }
         try await withServer("", "") { authority, server in
@@ -156,7 +156,8 @@ struct ServiceDocumentsTests {
     ) async throws {
         let endpoints = #","authorization_endpoint":"AT/a","device_authorization_endpoint":"AT/device""#
         try await withServer(Self.token + endpoints + members, "") { other, server in
-            let authority = try OAuthAuthority(issuer: other.issuer, clientID: "tool", scopes: scopes)
+            let authority = try OAuthAuthority(
+                issuer: try #require(other.accountIssuer), clientID: "tool", scopes: scopes)
             let encoded = expected.replacing(" ", with: "+")
             #expect(try await authority.beginBrowserSignIn().url.contains("&scope=\(encoded)&"))
             _ = try await authority.beginDeviceSignIn()

@@ -41,16 +41,17 @@ struct TokenCheckTests {
     func `No client or workload gets a token of the wrong type`(type: String) async throws {
         try await run(type) { _, server in
             let endpoints = try OAuthEndpoints.all(at: server.address)
-            let client = try MachineAuthority(
-                issuer: server.address, clientID: "nightly", clientSecret: Secret("s"), endpoints: endpoints,
+            let client = try OAuthAuthority(
+                issuer: server.address, machine: .client("nightly", secret: Secret("s")), endpoints: endpoints,
                 timeout: .seconds(20), clock: FixedClock())
-            #expect(kind(await asyncFailure { try await client.signIn() }) == .unclear("…"))
+            #expect(kind(await asyncFailure { try await client.signInAsClient() }) == .unclear("…"))
             try await TemporaryFile.run(Self.assertion) { path in
                 for grant in WorkloadGrant.allCases {
-                    let workload = try MachineAuthority(
-                        issuer: server.address, clientID: "deploy", workload: .file(path), grant: grant,
+                    let workload = try OAuthAuthority(
+                        issuer: server.address, machine: .workload(.file(path), clientID: "deploy", grant: grant),
                         endpoints: endpoints, timeout: .seconds(20), clock: FixedClock())
-                    #expect(kind(await asyncFailure { try await workload.signIn() }) == .unclear("…"), "\(grant)")
+                    #expect(
+                        kind(await asyncFailure { try await workload.signInAsClient() }) == .unclear("…"), "\(grant)")
                 }
             }
         }

@@ -93,7 +93,7 @@ struct TokenDerivationTests {
         let authority = try OAuthAuthority.test("http://127.0.0.1:1")
         let thrown = await asyncFailure {
             try await authority.tokenDerivation(
-                for: try TokenTarget(audience: "api"), of: account(at: authority.issuer))
+                for: try TokenTarget(audience: "api"), of: account(at: authority.accountIssuer))
         }
         #expect(kind(thrown) == .noResponse(.refused))
     }

@@ -70,14 +70,16 @@ struct KnownServiceTests {
     }
 
     @Test func `Uses the fixed redirect URI of a service that compares the port`() throws {
-        let own = try OAuthAuthority(issuer: "https://discord.com", clientID: "tool")
-        #expect(own.options.redirectURI == "http://127.0.0.1:8400/callback")
-        let chosen = try OAuthAuthority(
-            issuer: "https://discord.com", clientID: "tool",
-            options: OAuthRequestOptions(redirectURI: "http://127.0.0.1:9000/callback"))
-        #expect(chosen.options.redirectURI == "http://127.0.0.1:9000/callback")
-        #expect(try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool").options.redirectURI == nil)
-        #expect(try OAuthAuthority(issuer: "https://bsky.social", clientID: "tool").options.bindsTokens)
+        func options(
+            at issuer: String, _ options: OAuthRequestOptions = OAuthRequestOptions()
+        ) throws -> OAuthRequestOptions? {
+            try OAuthAuthority(issuer: issuer, clientID: "tool", options: options).resolvedService?.connection.options
+        }
+        #expect(try options(at: "https://discord.com")?.redirectURI == "http://127.0.0.1:8400/callback")
+        let own = OAuthRequestOptions(redirectURI: "http://127.0.0.1:9000/callback")
+        #expect(try options(at: "https://discord.com", own)?.redirectURI == own.redirectURI)
+        #expect(try #require(try options(at: "https://gitlab.com")).redirectURI == nil)
+        #expect(try options(at: "https://bsky.social")?.bindsTokens == true)
     }
 
     @Test("Finds each known service by its unique name and its issuer")
@@ -90,10 +92,10 @@ struct KnownServiceTests {
             }
             for form in [service.issuer] + service.issuerForms {
                 let issuer = Self.example(form)
-                let authority = try OAuthAuthority(issuer: issuer, clientID: "tool")
-                #expect(authority.service == service, "\(form)")
-                #expect(authority.issuer == issuer)
-                #expect(authority.scopes == service.scopes)
+                let found = try #require(try OAuthAuthority(issuer: issuer, clientID: "tool").resolvedService)
+                #expect(found.connection.known == service, "\(form)")
+                #expect(found.connection.name == issuer)
+                #expect(found.scopes.scopes == service.scopes)
             }
             #expect(service.hasDefaultIssuer == (Self.example(service.issuer) == service.issuer))
             for page in [service.registrationPage, service.documentation] + service.quirks.errors.map(\.source) {
@@ -138,15 +140,17 @@ struct KnownServiceTests {
             "https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost",
         ])
     func otherHost(_ issuer: String) throws {
-        let authority = try OAuthAuthority(issuer: issuer, clientID: "tool")
-        #expect(authority.service == nil)
-        #expect(authority.scopes == ["openid", "profile", "email"])
+        let found = try #require(try OAuthAuthority(issuer: issuer, clientID: "tool").resolvedService)
+        #expect(found.connection.known == nil)
+        #expect(found.scopes.scopes == ["openid", "profile", "email"])
     }
 
     @Test("Prefers given scopes to the scopes of the service's entry")
     func scopes() throws {
-        #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: ["repo"]).scopes == ["repo"])
-        #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: []).scopes == [])
+        for scopes in [["repo"], []] {
+            let authority = try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: scopes)
+            #expect(authority.resolvedService?.scopes.scopes == scopes)
+        }
     }
 
     // MARK: GitHub
@@ -470,9 +474,10 @@ struct KnownServiceTests {
         let authority = try OAuthAuthority(
             issuer: "https://login.microsoftonline.com/common/v2.0", clientID: "tool", scopes: scopes)
         let refusal = AuthorityError.bearerChallenge(error: "invalid_token")
-        #expect(authority.needsNoUser(after: refusal) == scopes.contains("api://notes/.default"))
+        let users = try #require(authority.resolvedService).users
+        #expect(users.needsNoUser(after: refusal) == scopes.contains("api://notes/.default"))
         let other = try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool", scopes: ["openid", "api"])
-        #expect(!other.needsNoUser(after: refusal))
+        #expect(try !#require(other.resolvedService).users.needsNoUser(after: refusal))
     }
 
     // MARK: Microsoft

@@ -51,6 +51,9 @@ func account(at issuer: String?, id: String = "248289761001", refreshToken: Stri
 extension OAuthAuthority {
     /// The endpoints of the first document and of the service's entry.
     func endpoints() async throws -> OAuthEndpoints {
+        let (documents, discovery) = (
+            try await service().connection.documents, try await service().connection.discovery
+        )
         var urls = try await documents.endpoint(.token)?.document.urls ?? [:]
         for name in EndpointName.allCases where urls[name] == nil { urls[name] = discovery.knownURL(name) }
         guard let endpoints = OAuthEndpoints(urls) else { throw discovery.namesNoToken }

@@ -41,6 +41,13 @@ extension BrowserSignIn {
 }
 
 extension OAuthAuthority {
+    /// Begins a sign-in that waits a given time for the browser to fetch the result page.
+    func beginBrowserSignIn(
+        deliveryTime: Duration, lifetime: Duration = .seconds(600)
+    ) async throws -> OAuthBrowserSignIn {
+        try await service(receiving: nil).signIns.beginBrowserSignIn(deliveryTime: deliveryTime, lifetime: lifetime)
+    }
+
     /// A service with an authorization endpoint.
     static func testBrowser(_ address: String) throws -> OAuthAuthority {
         try .test(

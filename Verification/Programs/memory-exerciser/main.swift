@@ -37,9 +37,9 @@ let service = try arguments.count > 2 ? OAuthAuthority(issuer: arguments[2], cli
 let authority: any AccountAuthority = service ?? NoService()
 
 if arguments.count > 3 {
-    let workload = try MachineAuthority(
-        issuer: arguments[2], clientID: "tool", workload: .file(arguments[3]), grant: .jwtBearer)
-    try await store.signIn { try await workload.signIn() }
+    let workload = try OAuthAuthority(
+        issuer: arguments[2], machine: .workload(.file(arguments[3]), clientID: "tool", grant: .jwtBearer))
+    try await store.signIn { try await workload.signInAsClient() }
     pause("signed in")
     try await store.refresh(with: workload)
     pause("refreshed")

@@ -1,4 +1,4 @@
-package import AccountKit
+import AccountKit
 import AccountSupport
 import HTTPTypes
 
@@ -8,31 +8,33 @@ import FoundationEssentials
 import Foundation
 #endif
 
-extension OAuthAuthority {
-    package var hasRejectedRegistration: Bool { registrationState.hasRejection }
-
-    package func removeRegistration(
+/// The removal of registrations that no session uses.
+extension ClientRegistrar {
+    /// See ``ServiceAuthority/removeRegistration(of:unless:)``.
+    func remove(
         of account: Account, unless isUsed: () async throws -> Bool
     ) async throws(AccountError) {
         guard let registrations = client.registrations,
-            let known = try await registrations.registration(at: issuer),
+            let known = try await registrations.registration(at: connection.name),
             known.clientID == account.credentials.clientID, known.management != nil
         else { return }
-        registrationState.endUse()
-        try await registrations.remove(clientID: known.clientID, at: issuer, unless: isUsed) { registration in
+        state.endUse()
+        try await registrations.remove(clientID: known.clientID, at: connection.name, unless: isUsed) { registration in
             try await removeAtService(registration)
         }
     }
 
-    package var hasReplacedRegistration: Bool { registrationState.replaced?.management != nil }
+    /// Whether a sign-in has replaced a registration that the service can remove.
+    var hasReplaced: Bool { state.replaced?.management != nil }
 
-    package func removeReplacedRegistration(
+    /// See ``ServiceAuthority/removeReplacedRegistration(unless:)``.
+    func removeReplaced(
         unless isUsed: (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {
-        guard hasReplacedRegistration, let registrations = client.registrations,
-            let replaced = registrationState.replaced
+        guard hasReplaced, let registrations = client.registrations,
+            let replaced = state.replaced
         else { return }
-        registrationState.endUse()
+        state.endUse()
         try await registrations.removeReplaced(replaced) {
             try await isUsed(replaced.clientID)
         } removingAtService: { registration in
@@ -41,7 +43,7 @@ extension OAuthAuthority {
     }
 
     private func removeAtService(_ registration: ClientRegistration) async throws(AccountError) {
-        let failure = "the registration of this app at \(issuer) could not be removed"
+        let failure = "the registration of this app at \(connection.name) could not be removed"
         let hint = "the next sign-in uses it again"
         guard let management = registration.management, let url = try? ServiceURL(management.url) else {
             throw AccountError(.serviceUnavailable, failure, hint: hint)
@@ -51,8 +53,9 @@ extension OAuthAuthority {
         let response: ServiceResponse
         do throws(AuthorityError) {
             // Other sign-ins wait for this request.
-            response = try await transport.send(
-                request, timeout: min(timeout, .seconds(5)), clock: clock, logger: logger)
+            response = try await connection.transport.send(
+                request, timeout: min(connection.timeout, .seconds(5)), clock: connection.clock,
+                logger: connection.logger)
         } catch {
             throw AccountError(.serviceUnavailable, failure, hint: hint, cause: RequestFailure(error))
         }

@@ -10,7 +10,7 @@ import Crypto
 @testable import AccountHTTP
 
 /// Sessions of a client without a user (RFC 6749, section 4.4).
-struct MachineAuthorityTests {
+struct MachineGrantsTests {
     private static let secret = "s3cret"
 
     private let clock = ManualClock(FixedClock().now)
@@ -34,9 +34,9 @@ struct MachineAuthorityTests {
 
     private func authority(
         _ server: LoopbackServer, scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions()
-    ) throws -> MachineAuthority {
-        try MachineAuthority(
-            issuer: server.address, clientID: "nightly", clientSecret: Secret(Self.secret), scopes: scopes,
+    ) throws -> OAuthAuthority {
+        try OAuthAuthority(
+            issuer: server.address, machine: .client("nightly", secret: Secret(Self.secret)), scopes: scopes,
             options: options, timeout: .seconds(20), clock: clock)
     }
 
@@ -55,7 +55,7 @@ struct MachineAuthorityTests {
     @Test func `Signs in as the client without a user`() async throws {
         try await run(tokens: #"{"access_token":"a","refresh_token":"r","id_token":"x.y.z","expires_in":60}"#) {
             server in
-            let account = try await authority(server).signIn()
+            let account = try await authority(server).signInAsClient()
             #expect(account.id == "nightly" && account.username == nil)
             #expect(account.issuer == server.address)
             #expect(account.verifiedAt == clock.now)
@@ -70,8 +70,8 @@ struct MachineAuthorityTests {
     }
 
     /// Expects that none of the texts is in the archive after a sign-in and after a refresh.
-    private func expectArchives(_ authority: MachineAuthority, containNone texts: [String]) async throws {
-        var account = try await authority.signIn()
+    private func expectArchives(_ authority: OAuthAuthority, containNone texts: [String]) async throws {
+        var account = try await authority.signInAsClient()
         try expectArchive(of: account, containsNone: texts)
         account.credentials = account.credentials.renewed(by: try await authority.refresh(account))
         try expectArchive(of: account, containsNone: texts)
@@ -94,8 +94,8 @@ struct MachineAuthorityTests {
             // AccountKit refuses a key that other users can read.
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
             try await run(tokens: Self.surplusTokens) { server in
-                let authority = try MachineAuthority(
-                    issuer: server.address, clientID: "nightly", clientKey: .file(path), timeout: .seconds(20),
+                let authority = try OAuthAuthority(
+                    issuer: server.address, machine: .client("nightly", key: .file(path)), timeout: .seconds(20),
                     clock: clock)
                 try await expectArchives(authority, containNone: lines)
                 #expect(forms(server).count == 2 && forms(server).allSatisfy { $0.contains("client_assertion=") })
@@ -107,7 +107,7 @@ struct MachineAuthorityTests {
     @Test func `Repeats the request of the sign-in in another process`() async throws {
         try await run { server in
             let options = OAuthRequestOptions(audience: "urn:api", resources: ["https://api.example.com/"])
-            let account = try await authority(server, scopes: ["read", "write"], options: options).signIn()
+            let account = try await authority(server, scopes: ["read", "write"], options: options).signInAsClient()
             #expect(account.credentials.scopes == ["read", "write"])
             let response = try await authority(server).refresh(account)
             let renewed = account.credentials.renewed(by: response)
@@ -124,7 +124,7 @@ struct MachineAuthorityTests {
     @Test(arguments: ["/old", "/refusing"])
     func `Repeats a request at the token endpoint that the service names now`(path: String) async throws {
         try await run { server in
-            var account = try await authority(server).signIn()
+            var account = try await authority(server).signInAsClient()
             account.credentials.tokenEndpoint = TokenEndpoint(
                 url: server.address + path, expiresAt: clock.now.addingTimeInterval(600))
             let renewed = try await authority(server).refresh(account)
@@ -135,7 +135,7 @@ struct MachineAuthorityTests {
 
     @Test func `Requires the client secret for each token request`() async throws {
         try await run { server in
-            let account = try await authority(server).signIn()
+            let account = try await authority(server).signInAsClient()
             let withoutSecret = try OAuthAuthority(issuer: server.address, clientID: "nightly", clock: clock)
             let failure = await asyncFailure { try await withoutSecret.refresh(account) }
             guard case .misconfigured(let text)? = failure else {
@@ -150,21 +150,21 @@ struct MachineAuthorityTests {
     @Test func `Refuses accounts of users and of other clients`() async throws {
         try await run { server in
             let authority = try authority(server)
-            var account = try await authority.signIn()
+            var account = try await authority.signInAsClient()
             #expect(authority.isAuthority(of: account))
             #expect(await asyncFailure { try await authority.verify(account) } != nil)
             account.credentials.machine = nil
             #expect(!authority.isAuthority(of: account))
-            let other = try MachineAuthority(
-                issuer: server.address, clientID: "weekly", clientSecret: Secret(Self.secret), clock: clock)
-            #expect(!other.isAuthority(of: try await authority.signIn()))
+            let other = try OAuthAuthority(
+                issuer: server.address, machine: .client("weekly", secret: Secret(Self.secret)), clock: clock)
+            #expect(!other.isAuthority(of: try await authority.signInAsClient()))
         }
     }
 
     @Test func `Revokes the access token of a machine`() async throws {
         try await run { server in
             let authority = try authority(server)
-            #expect(try await authority.revoke(try await authority.signIn()) == .done)
+            #expect(try await authority.revoke(try await authority.signInAsClient()) == .done)
             let bodies = server.requests.filter { $0.target == "/revoke" }.map { $0.body }
             #expect(bodies == ["token=a&token_type_hint=access_token&client_id=nightly"])
         }
@@ -174,7 +174,7 @@ struct MachineAuthorityTests {
         try await run { server in
             let authority = try authority(server)
             let store = try await AccountStore.inMemory(signedIn: nil, clock: clock)
-            try await store.signIn { try await authority.signIn() }
+            try await store.signIn { try await authority.signInAsClient() }
             #expect(await store.checkSession(with: authority, maximumAge: .seconds(900)).account?.id == "nightly")
             #expect(forms(server).count == 1)
             clock.advance(by: .seconds(3600))

@@ -1,18 +1,13 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+/// The choice of the client of a sign-in: one that the app or the user registered, one with a metadata document, or a
+/// registration.
+struct ClientChooser: Sendable {
+    let connection: ServiceConnection
+    let clients: ClientAuthenticator
+    let registrar: ClientRegistrar
 
-extension OAuthClient {
-    /// Whether a sign-in can choose a client without an ``identifier``.
-    var canBeChosen: Bool { identifier != nil || metadataURL != nil || registrations != nil }
-}
-
-extension OAuthAuthority {
     private enum ClientChoice {
         case client(SignInClient)
         case registration(at: Endpoint, ClientRegistrations)
@@ -22,16 +17,19 @@ extension OAuthAuthority {
     func requiresClientID() async throws(AuthorityError) -> Bool { try await clientChoiceIfPossible() == nil }
 
     private func clientChoice() async throws(AuthorityError) -> ClientChoice {
-        guard let choice = try await clientChoiceIfPossible() else { throw notRegistered }
+        guard let choice = try await clientChoiceIfPossible() else { throw clients.notRegistered }
         return choice
     }
 
     private func clientChoiceIfPossible() async throws(AuthorityError) -> ClientChoice? {
-        if clientID != nil { return .client(SignInClient(try signInClient())) }
-        if let url = client.metadataURL, try await documents.endpoint(.token)?.document.supportsClientMetadata == true {
+        if clients.clientID != nil { return .client(SignInClient(try clients.signInClient())) }
+        if let url = clients.client.metadataURL,
+            try await connection.documents.endpoint(.token)?.document.supportsClientMetadata == true
+        {
             return .client(SignInClient(RegisteredClient(id: url)))
         }
-        guard let registrations = client.registrations, let endpoint = try await documents.endpoint(.registration)
+        guard let registrations = clients.client.registrations,
+            let endpoint = try await connection.documents.endpoint(.registration)
         else { return nil }
         return .registration(at: endpoint, registrations)
     }
@@ -50,12 +48,12 @@ extension OAuthAuthority {
             return try await renewRegistration(in: registrations) { stored in
                 if let stored, isUsable(stored, for: scopes, grant: grant) { return stored }
                 let redirectURI =
-                    if options.redirectURI == nil, let stored { stored.redirectURI } else {
+                    if connection.options.redirectURI == nil, let stored { stored.redirectURI } else {
                         try await freeRedirectURI()
                     }
                 let needed = NeededRegistration(
                     endpoint: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
-                return try await updateOrRegister(needed, replacing: stored)
+                return try await registrar.updateOrRegister(needed, replacing: stored)
             }
         } catch {
             throw error is AccountError ? error : AuthorityError(error)
@@ -67,15 +65,15 @@ extension OAuthAuthority {
     ) async throws -> SignInClient {
         var use: RegistrationUse?
         var earlier: ClientRegistration?
-        let registration = try await registrations.renew(at: issuer) { stored in
+        let registration = try await registrations.renew(at: connection.name) { stored in
             // The session of another sign-in in progress may be in a store that is not known here.
-            if try await registrations.isUnused(at: issuer) { earlier = stored }
-            let begun = try await registrations.beginUse(at: issuer)
+            if try await registrations.isUnused(at: connection.name) { earlier = stored }
+            let begun = try await registrations.beginUse(at: connection.name)
             use = begun
             return try await choose(stored)
         }
-        registrationState.noteChoice(of: registration, replacing: earlier)
-        registrationState.hold(use)
+        registrar.state.noteChoice(of: registration, replacing: earlier)
+        registrar.state.hold(use)
         return SignInClient(registration, use)
     }
 
@@ -86,13 +84,14 @@ extension OAuthAuthority {
     ) async throws -> (client: SignInClient, listener: LoopbackListener) {
         switch try await clientChoice() {
         case .client(let client):
-            let listener = try await LoopbackListener.open(for: receiver, at: redirect, host: quirks.redirectHost)
+            let listener = try await LoopbackListener.open(
+                for: receiver, at: redirect, host: connection.quirks.redirectHost)
             return (client, listener)
         case .registration(let endpoint, let registrations):
             var open: LoopbackListener?
             do {
                 let client = try await renewRegistration(in: registrations) { stored in
-                    if let stored, isUsable(stored, for: scopes, grant: Self.codeGrant),
+                    if let stored, isUsable(stored, for: scopes, grant: GrantType.code),
                         let listener = try await self.listener(of: stored, receiver)
                     {
                         open = listener
@@ -101,10 +100,10 @@ extension OAuthAuthority {
                     // With a fixed port, the next sign-in can use the same port immediately.
                     let redirectURI = try await freeRedirectURI()
                     open = try await LoopbackListener.open(
-                        for: receiver, at: try LoopbackRedirect(redirectURI), host: quirks.redirectHost)
+                        for: receiver, at: try LoopbackRedirect(redirectURI), host: connection.quirks.redirectHost)
                     let needed = NeededRegistration(
-                        endpoint: endpoint, redirectURI: redirectURI, scopes: scopes, grant: Self.codeGrant)
-                    return try await updateOrRegister(needed, replacing: stored)
+                        endpoint: endpoint, redirectURI: redirectURI, scopes: scopes, grant: GrantType.code)
+                    return try await registrar.updateOrRegister(needed, replacing: stored)
                 }
                 guard let open else { throw AuthorityError.unclear("the registration has no redirect URI") }
                 return (client, open)
@@ -125,22 +124,14 @@ extension OAuthAuthority {
             return try await body(chosen)
         } catch {
             guard case .oauthError(.invalidClient, _) = error, chosen.isRegistration else { throw error }
-            registrationState.noteRejection(of: chosen.client.id)
+            registrar.state.noteRejection(of: chosen.client.id)
             return try await body(try await chooseClient(for: scopes, grant: grant))
         }
     }
 
-    static let codeGrant = "authorization_code"
-
     private func isUsable(_ stored: ClientRegistration, for scopes: [String], grant: String) -> Bool {
-        isKnown(stored) && stored.grants.contains(grant) && Set(scopes).isSubset(of: stored.scopes)
-            && (options.redirectURI == nil || options.redirectURI == stored.redirectURI)
-    }
-
-    /// Whether the service probably accepts the client.
-    func isKnown(_ stored: ClientRegistration) -> Bool {
-        !client.registersAgain && !registrationState.isRejected(stored)
-            && (stored.secretExpiresAt.map { $0 > clock.now } ?? true)
+        registrar.isKnown(stored) && stored.grants.contains(grant) && Set(scopes).isSubset(of: stored.scopes)
+            && (connection.options.redirectURI == nil || connection.options.redirectURI == stored.redirectURI)
     }
 
     /// Returns `nil` if the port of the registration is not available.
@@ -149,22 +140,22 @@ extension OAuthAuthority {
     ) async throws(AccountError) -> LoopbackListener? {
         let redirect = try LoopbackRedirect(stored.redirectURI)
         do {
-            return try await LoopbackListener.open(for: receiver, at: redirect, host: quirks.redirectHost)
+            return try await LoopbackListener.open(for: receiver, at: redirect, host: connection.quirks.redirectHost)
         } catch {
             // If the user requires this redirect URI, no other port helps.
-            guard options.redirectURI == nil else { throw error }
+            guard connection.options.redirectURI == nil else { throw error }
             return nil
         }
     }
 
     private func redirectURI(port: Int) -> String {
-        "http://\(quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)"
+        "http://\(connection.quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)"
     }
 
     private func freeRedirectURI() async throws(AccountError) -> String {
-        if let redirectURI = options.redirectURI { return redirectURI }
+        if let redirectURI = connection.options.redirectURI { return redirectURI }
         let listener = try await LoopbackListener.open(
-            for: RedirectReceiver(expecting: Base64URL.random()), host: quirks.redirectHost)
+            for: RedirectReceiver(expecting: Base64URL.random()), host: connection.quirks.redirectHost)
         await listener.close()
         return redirectURI(port: listener.port)
     }

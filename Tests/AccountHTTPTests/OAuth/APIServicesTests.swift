@@ -8,7 +8,7 @@ import Testing
 
 @testable import AccountHTTP
 
-struct APIAuthorityTests {
+struct APIServicesTests {
     /// An API at `/mcp`, and its authorization server.
     private static func respond(
         to request: LoopbackServer.Request, at address: String, metadata: [String: String] = [:]
@@ -49,9 +49,9 @@ struct APIAuthorityTests {
 
     private static func authority(
         _ server: LoopbackServer, _ client: OAuthClient? = nil, issuer: String? = nil, scopes: [String]? = nil
-    ) throws -> APIAuthority {
-        try APIAuthority(
-            url: server.address + "/mcp", issuer: issuer,
+    ) throws -> OAuthAuthority {
+        try OAuthAuthority(
+            api: server.address + "/mcp", issuer: issuer,
             client: client ?? .registration(in: registrations(), name: "Notes"),
             scopes: scopes, timeout: .seconds(20), clock: FixedClock())
     }
@@ -178,12 +178,12 @@ struct APIAuthorityTests {
         try await LoopbackServer.run {
             Self.respond(to: $0, at: $1)
         } _: { server in
-            let api = try APIAuthority(
-                url: server.address + "/mcp", client: .identifier("tool"), clock: FixedClock())
-            let authority = try await api.signInAuthority()
-            #expect(authority.issuer == server.address)
-            #expect(authority.options.resources == [server.address + "/mcp"])
-            #expect(authority.clientID == "tool")
+            let api = try OAuthAuthority(
+                api: server.address + "/mcp", client: .identifier("tool"), clock: FixedClock())
+            let service = try await api.service()
+            #expect(service.connection.name == server.address)
+            #expect(service.connection.options.resources == [server.address + "/mcp"])
+            #expect(service.clients.clientID == "tool")
         }
     }
 
@@ -199,8 +199,8 @@ struct APIAuthorityTests {
         } _: { server in
             let authority = try Self.authority(server)
             #expect(try await authority.authorizationServers() == [server.address])
-            let service = try await authority.signInAuthority()
-            #expect(service.issuer == server.address && service.options.resources.isEmpty)
+            let service = try await authority.service()
+            #expect(service.connection.name == server.address && service.connection.options.resources.isEmpty)
             // The document is read once.
             #expect(server.targets.filter { $0 == "/.well-known/oauth-authorization-server" }.count == 1)
 
@@ -222,9 +222,9 @@ struct APIAuthorityTests {
                 ? .json(#"{"resource":"\#(address)/mcp"\#(members)}"#) : Self.respond(to: request, at: address)
         } _: { server in
             for issuer in [nil, server.address + "/"] {
-                let service = try await Self.authority(server, issuer: issuer).signInAuthority()
-                #expect(service.issuer == server.address)
-                #expect(service.options.resources == [server.address + "/mcp"])
+                let service = try await Self.authority(server, issuer: issuer).service()
+                #expect(service.connection.name == server.address)
+                #expect(service.connection.options.resources == [server.address + "/mcp"])
             }
         }
     }
@@ -239,15 +239,15 @@ struct APIAuthorityTests {
                 return isService ? Self.respond(to: request, at: address) : .response(status)
             } _: { server in
                 if hasService {
-                    let service = try await Self.authority(server).signInAuthority()
-                    #expect(service.issuer == server.address)
+                    let service = try await Self.authority(server).service()
+                    #expect(service.connection.name == server.address)
                 } else {
-                    let failure = await asyncFailure { try await Self.authority(server).signInAuthority() }
+                    let failure = await asyncFailure { try await Self.authority(server).service() }
                     #expect(failure == .unavailable(status: status, retryAfter: nil))
                 }
                 // It is unknown whether the API accepts the tokens of a given issuer.
                 let failure = await asyncFailure {
-                    try await Self.authority(server, issuer: server.address).signInAuthority()
+                    try await Self.authority(server, issuer: server.address).service()
                 }
                 #expect(failure == .unavailable(status: status, retryAfter: nil))
             }
@@ -268,8 +268,8 @@ struct APIAuthorityTests {
             request.target == "/.well-known/oauth-protected-resource/mcp"
                 ? .json(#"{"resource":"\#(address)/mcp","authorization_servers":["\#(issuer)"]}"#) : .response(404)
         } _: { server in
-            let service = try await Self.authority(server).signInAuthority()
-            #expect(service.issuerIdentifier.form == form)
+            let service = try await Self.authority(server).service()
+            #expect(service.connection.issuer.form == form)
         }
     }
 
@@ -282,8 +282,8 @@ struct APIAuthorityTests {
             default: Self.respond(to: request, at: address)
             }
         } _: { server in
-            let service = try await Self.authority(server).signInAuthority()
-            #expect(service.issuer == server.address + "/mcp")
+            let service = try await Self.authority(server).service()
+            #expect(service.connection.name == server.address + "/mcp")
         }
     }
 
@@ -291,7 +291,7 @@ struct APIAuthorityTests {
         try await LoopbackServer.run { _, _ in
             .response(404)
         } _: { server in
-            let failure = await asyncFailure { try await Self.authority(server).signInAuthority() }
+            let failure = await asyncFailure { try await Self.authority(server).service() }
             #expect(kind(failure) == .misconfigured("…"))
             let text = "\(try #require(failure))"
             for path in Set(server.targets) where path != "/mcp" { #expect(text.contains("\(path): 404"), "\(text)") }
@@ -309,8 +309,7 @@ struct APIAuthorityTests {
             } _: { server in
                 var client = OAuthClient.registration(in: Self.registrations(), name: "Notes")
                 client.metadataURL = url
-                let signIn = try await Self.authority(server, client).signInAuthority().beginBrowserSignIn(
-                    deliveryTime: .zero)
+                let signIn = try await Self.authority(server, client).beginBrowserSignIn(deliveryTime: .zero)
                 let visit = try BrowserVisit(signIn.url)
                 #expect(visit.query["client_id"] == (isSupported ? url : "registered"))
                 await signIn.finish(with: .failure(CancellationError()))
@@ -425,10 +424,10 @@ struct APIAuthorityTests {
                 try await registrations.remove(known)
             }
             if usesBrowser {
-                let service = try await authority.signInAuthority()
-                let first = try await service.beginBrowserSignIn(deliveryTime: .zero)
+                let service = try await authority.service()
+                let first = try await service.signIns.beginBrowserSignIn(deliveryTime: .zero)
                 try await forget()
-                let second = try await service.beginBrowserSignIn(deliveryTime: .zero)
+                let second = try await service.signIns.beginBrowserSignIn(deliveryTime: .zero)
                 for signIn in [first, second] {
                     let visit = try BrowserVisit(signIn.url)
                     let callback = try #require(visit.query["redirect_uri"])
@@ -502,8 +501,8 @@ struct APIAuthorityTests {
             }
         } _: { server in
             for scope in ["a", "b"] {
-                let authority = try APIAuthority(
-                    url: server.address + "/mcp", client: .registration(in: registrations, name: "Notes"),
+                let authority = try OAuthAuthority(
+                    api: server.address + "/mcp", client: .registration(in: registrations, name: "Notes"),
                     scopes: [scope], timeout: .seconds(20), clock: FixedClock(), logger: logger)
                 _ = try await authority.beginDeviceSignIn()
             }
@@ -540,7 +539,7 @@ struct APIAuthorityTests {
         "", "api.example.com", "ftp://api.example.com", "http://api.example.com", "https://a@b/", "https://a/#f",
     ])
     func `Refuses a URL that is not that of an API`(url: String) {
-        #expect(throws: AccountError.self) { try APIAuthority(url: url, client: .identifier("tool")) }
+        #expect(throws: AccountError.self) { try OAuthAuthority(api: url, client: .identifier("tool")) }
     }
 
     @Test(arguments: [
@@ -548,7 +547,7 @@ struct APIAuthorityTests {
     ])
     func `Refuses an address that cannot be that of client metadata`(url: String) {
         #expect(throws: AccountError.self) {
-            try APIAuthority(url: "https://api.example.com", client: .metadataURL(url))
+            try OAuthAuthority(api: "https://api.example.com", client: .metadataURL(url))
         }
     }
 }

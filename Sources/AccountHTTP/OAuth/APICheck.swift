@@ -10,12 +10,16 @@ import HTTPTypes
 /// | 401 that requires another authentication (RFC 9470), 403 `insufficient_scope` | accepted; the command reports what is missing |
 /// | 407, 408, 425, 429, 502, 503, 504, 511, a redirect to another server | keep: the response may not come from the API |
 /// | any other response | accepted |
-extension OAuthAuthority {
+struct APICheck: Sendable {
+    let connection: ServiceConnection
+
     /// Returns the URL of the API that the token of a session is for: the URL of this authority if the token is for it,
     /// and else the first resource of the sign-in that is a URL. Returns `nil` if there is none.
-    func apiURL(of credentials: Credentials) -> ServiceURL? {
+    func url(of credentials: Credentials) -> ServiceURL? {
         let resources = credentials.resources
-        if let url = api?.url, resources.isEmpty || resources.contains(where: { ProtectedResource.covers($0, url) }) {
+        if let url = connection.api?.url,
+            resources.isEmpty || resources.contains(where: { ProtectedResource.covers($0, url) })
+        {
             return url
         }
         return resources.lazy.compactMap { try? ServiceURL($0) }.first
@@ -27,7 +31,7 @@ extension OAuthAuthority {
     func requirement(
         at url: ServiceURL, of credentials: Credentials
     ) async throws(AuthorityError) -> AccessRequirement? {
-        if let problem = credentials.audienceProblem(at: url, requested: options.audience) {
+        if let problem = credentials.audienceProblem(at: url, requested: connection.options.audience) {
             throw .misconfigured(problem.message)
         }
         guard credentials.accessToken.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
@@ -37,13 +41,14 @@ extension OAuthAuthority {
         // The API may stream its response without end.
         request.bodyLimit = 0
         try request.authorize(with: credentials)
-        let response = try await HTTPTransport.shared.send(request, timeout: timeout, clock: clock, logger: logger)
+        let response = try await HTTPTransport.shared.send(
+            request, timeout: connection.timeout, clock: connection.clock, logger: connection.logger)
         if let requirement = AccessRequirement(response, hiding: request.secrets) { return requirement }
         if let failure = Self.refusal(in: response, of: url) { throw failure }
         return nil
     }
 
-    static func refusal(in response: ServiceResponse, of url: ServiceURL) -> AuthorityError? {
+    private static func refusal(in response: ServiceResponse, of url: ServiceURL) -> AuthorityError? {
         switch response.status {
         case 401:
             let errors = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])

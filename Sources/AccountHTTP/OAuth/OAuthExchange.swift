@@ -1,22 +1,6 @@
-package import AccountKit
+import AccountKit
 
-extension OAuthAuthority: ServiceAuthority {
-    package var passwordWay: (any PasswordAuthority)? { self }
-    package var tokenWay: (any TokenAuthority)? { self }
-    package var deviceWay: (any DeviceAuthority)? { self }
-    package var browserWay: (any BrowserAuthority)? { self }
-    package var clientWay: (any ServiceAuthority)? { self }
-
-    package func prepare(
-        _ request: TokenRequest, of account: Account
-    ) async throws(AuthorityError) -> any PreparedExchange {
-        switch request {
-        case .refresh: try await prepareRefresh(of: account)
-        case .derivation(let target, let derivation): try await prepare(target, of: account, by: derivation)
-        }
-    }
-}
-
+/// A token request whose connection to the endpoint is open.
 struct OAuthExchange: PreparedExchange {
     let request: PreparedRequest
     let parser: ResponseParser

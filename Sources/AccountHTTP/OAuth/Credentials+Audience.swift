@@ -1,20 +1,8 @@
-package import AccountKit
+import AccountKit
 import AccountSupport
 
 /// The audience of access tokens. A service that ignores the `resource` of a request may issue a token for another API,
 /// which the API could then use there.
-extension APIAuthority {
-    package func audienceProblem(of credentials: Credentials) -> AccountError? {
-        credentials.audienceProblem(at: apiURL, requested: options.audience)
-    }
-
-    /// Returns the error if the target is on the server of the API. The user or the app chose any other target.
-    func audienceProblem(of credentials: Credentials, at target: ServiceURL) -> AccountError? {
-        guard ServiceURL(at: target, path: "") == ServiceURL(at: apiURL, path: "") else { return nil }
-        return audienceProblem(of: credentials)
-    }
-}
-
 extension Credentials {
     /// Returns an error if the access token names its audience, and the API at a URL is not part of it.
     ///

@@ -11,22 +11,8 @@ import Foundation
 #endif
 
 extension OAuthAuthority {
-    package func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
-    ) async throws -> ForwardedResponse { try await forwarded(request, for: store, checking: check) }
-}
-
-extension APIAuthority {
-    package func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
-    ) async throws -> ForwardedResponse { try await forwarded(request, for: store, checking: check) }
-}
-
-extension ServiceAuthority {
     /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
-    fileprivate func forwarded(
+    package func forward(
         _ request: ForwardedRequest, for store: AccountStore,
         checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
     ) async throws -> ForwardedResponse {

@@ -6,7 +6,7 @@ import Testing
 @testable import AccountHTTP
 
 /// Sessions of a program that its platform identifies (RFC 7521).
-struct WorkloadAuthorityTests {
+struct WorkloadGrantsTests {
     /// The claims are `{"sub":"repo:octo/app"}` and `{"sub":"repo:octo/other"}`.
     private static let assertion = "e30.eyJzdWIiOiJyZXBvOm9jdG8vYXBwIn0.c2ln"
     private static let other = "e30.eyJzdWIiOiJyZXBvOm9jdG8vb3RoZXIifQ.c2ln"
@@ -41,9 +41,9 @@ struct WorkloadAuthorityTests {
     private func authority(
         _ server: LoopbackServer, _ path: String, clientID: String? = "deploy", grant: WorkloadGrant? = nil,
         scopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions()
-    ) throws -> MachineAuthority {
-        try MachineAuthority(
-            issuer: server.address, clientID: clientID, workload: .file(path), grant: grant, scopes: scopes,
+    ) throws -> OAuthAuthority {
+        try OAuthAuthority(
+            issuer: server.address, machine: .workload(.file(path), clientID: clientID, grant: grant), scopes: scopes,
             options: options, timeout: .seconds(20), clock: clock)
     }
 
@@ -79,7 +79,7 @@ struct WorkloadAuthorityTests {
         try await run { server, path in
             let options = OAuthRequestOptions(audience: "urn:api", resources: ["https://api.example.com/"])
             let authority = try authority(server, path, grant: grant, scopes: ["read"], options: options)
-            let account = try await authority.signIn()
+            let account = try await authority.signInAsClient()
             #expect(account.id == "deploy" && account.credentials.clientID == "deploy")
             #expect(account.credentials.refreshToken == nil && account.credentials.clientSecret == .unknown)
             #expect(account.credentials.machine?.workload == ["file", path])
@@ -99,8 +99,8 @@ struct WorkloadAuthorityTests {
     }
 
     /// Expects that none of the texts is in the archive after a sign-in and after a refresh.
-    private func expectArchives(_ authority: MachineAuthority, containNone texts: [String]) async throws {
-        var account = try await authority.signIn()
+    private func expectArchives(_ authority: OAuthAuthority, containNone texts: [String]) async throws {
+        var account = try await authority.signInAsClient()
         try expectArchive(of: account, containsNone: texts)
         account.credentials = account.credentials.renewed(by: try await authority.refresh(account))
         try expectArchive(of: account, containsNone: texts)
@@ -117,14 +117,14 @@ struct WorkloadAuthorityTests {
         members: String, clientID: String?, grant: WorkloadGrant
     ) async throws {
         try await run(members) { server, path in
-            let account = try await authority(server, path, clientID: clientID).signIn()
+            let account = try await authority(server, path, clientID: clientID).signInAsClient()
             #expect(account.credentials.machine?.type == grant.type)
         }
     }
 
     @Test func `Asks for the grant if the metadata lists none`() async throws {
         try await run { server, path in
-            #expect(await message { try await authority(server, path).signIn() }.contains("--workload-grant"))
+            #expect(await message { try await authority(server, path).signInAsClient() }.contains("--workload-grant"))
             #expect(forms(server).isEmpty)
         }
     }
@@ -132,7 +132,7 @@ struct WorkloadAuthorityTests {
     @Test func `Does not try another grant or repeat a rejected assertion`() async throws {
         let refusal = #"{"error":"invalid_client","error_description":"bad \#(Self.assertion)"}"#
         try await run(Self.authenticates + Self.grants(Self.jwtBearer), refusal: refusal) { server, path in
-            let failure = await asyncFailure { try await authority(server, path).signIn() }
+            let failure = await asyncFailure { try await authority(server, path).signInAsClient() }
             guard case .oauthError(.invalidClient, _)? = failure else {
                 Issue.record("\(String(describing: failure))")
                 return
@@ -163,16 +163,16 @@ struct WorkloadAuthorityTests {
                 try await TemporaryFile.run(assertion) { path in
                     var source = WorkloadSource.file(path)
                     source.audience = expected
-                    let authority = try MachineAuthority(
-                        issuer: server.address, clientID: "deploy", workload: source, grant: grant,
+                    let authority = try OAuthAuthority(
+                        issuer: server.address, machine: .workload(source, clientID: "deploy", grant: grant),
                         timeout: .seconds(20), clock: clock)
                     guard isSent else {
-                        let text = await message { try await authority.signIn() }
+                        let text = await message { try await authority.signInAsClient() }
                         #expect(text.contains("--client-assertion-audience") && !text.contains(assertion), "\(text)")
                         #expect(forms(server).isEmpty)
                         return
                     }
-                    let account = try await authority.signIn()
+                    let account = try await authority.signInAsClient()
                     #expect(account.credentials.machine?.assertionAudience == expected)
                     _ = try await authority.refresh(account)
                     #expect(forms(server).count == 2)
@@ -186,7 +186,7 @@ struct WorkloadAuthorityTests {
     @Test func `Without a client ID, the account has the subject of the assertion`() async throws {
         try await run { server, path in
             let authority = try authority(server, path, clientID: nil, grant: .jwtBearer)
-            let account = try await authority.signIn()
+            let account = try await authority.signInAsClient()
             #expect(account.id == "repo:octo/app" && account.credentials.clientID == nil)
             #expect(authority.isAuthority(of: account))
             #expect(try await authority.revoke(account) == .done)
@@ -197,16 +197,16 @@ struct WorkloadAuthorityTests {
     @Test func `Requires a client ID if the assertion cannot name the account`() async throws {
         try await run(assertion: "opaque") { server, path in
             let opaque = try authority(server, path, clientID: nil, grant: .tokenExchange)
-            #expect(await message { try await opaque.signIn() }.contains("--client-id"))
+            #expect(await message { try await opaque.signInAsClient() }.contains("--client-id"))
             let authenticating = try authority(server, path, clientID: nil, grant: .clientAssertion)
-            #expect(await message { try await authenticating.signIn() }.contains("--client-id"))
+            #expect(await message { try await authenticating.signInAsClient() }.contains("--client-id"))
             #expect(forms(server).isEmpty)
         }
     }
 
     @Test func `Does not renew the session with the assertion of another subject`() async throws {
         try await run { server, path in
-            let account = try await authority(server, path, clientID: nil, grant: .jwtBearer).signIn()
+            let account = try await authority(server, path, clientID: nil, grant: .jwtBearer).signInAsClient()
             try await TemporaryFile.run(Self.other) { path in
                 let authority = try authority(server, path, clientID: nil)
                 #expect(await message { try await authority.refresh(account) }.contains("repo:octo/other"))
@@ -219,7 +219,7 @@ struct WorkloadAuthorityTests {
     func `Renews the session of a client only with an assertion for its subject`(grant: WorkloadGrant) async throws {
         try await run { server, path in
             let right = try authority(server, path, grant: grant)
-            let account = try await right.signIn()
+            let account = try await right.signInAsClient()
             #expect(account.id == "deploy" && account.credentials.machine?.subject == "repo:octo/app")
             for assertion in [Self.other, "opaque"] {
                 try await TemporaryFile.run(assertion) { path in
@@ -240,7 +240,7 @@ struct WorkloadAuthorityTests {
     @Test func `Binds a session without a subject at the next use`() async throws {
         try await run { server, path in
             let authority = try authority(server, path, grant: .jwtBearer)
-            var account = try await authority.signIn()
+            var account = try await authority.signInAsClient()
             account.credentials.machine?.subject = nil
             account.credentials = account.credentials.renewed(by: try await authority.refresh(account))
             #expect(account.credentials.machine?.subject == "repo:octo/app")
@@ -255,7 +255,7 @@ struct WorkloadAuthorityTests {
     @Test func `Authenticates a revocation with a new assertion`() async throws {
         try await run { server, path in
             let authority = try authority(server, path, grant: .clientAssertion)
-            #expect(try await authority.revoke(try await authority.signIn()) == .done)
+            #expect(try await authority.revoke(try await authority.signInAsClient()) == .done)
             let body = try #require(server.requests.last { $0.target == "/revoke" }?.body)
             #expect(body.hasSuffix("&client_assertion=\(Self.assertion)"))
         }
@@ -263,7 +263,7 @@ struct WorkloadAuthorityTests {
 
     @Test func `An archive does not choose the source of an app`() async throws {
         try await run { server, path in
-            let account = try await authority(server, path, grant: .jwtBearer).signIn()
+            let account = try await authority(server, path, grant: .jwtBearer).signInAsClient()
             let user = try OAuthAuthority(issuer: server.address, clientID: "deploy", clock: clock)
             #expect(await message { try await user.refresh(account) }.contains("workload identity"))
             #expect(forms(server).count == 1)

@@ -10,34 +10,28 @@ struct PushedRequest: Sendable, Equatable {
     let lifetime: Duration
 }
 
-extension OAuthAuthority {
+extension SignInGrants {
     /// Sends the parameters of an authorization request to the service (RFC 9126, section 2.1). The client authenticates as at
     /// the token endpoint, and proves the key of the session, to which the service then binds the code (RFC 9449, section
     /// 10.1).
     func push(
         _ authorization: AuthorizationRequest, as chosen: SignInClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> PushedRequest {
+        let documents = connection.documents
         guard let endpoint = try await documents.endpoint(.pushedAuthorization) else {
             throw documents.flaw(of: .pushedAuthorization)
                 ?? .misconfigured(
-                    "\(issuer) requires pushed authorization requests (RFC 9126), but its metadata name no endpoint for them; "
-                        + "sign in on another device (on a command line, with --device)")
+                    "\(connection.name) requires pushed authorization requests (RFC 9126), but its metadata name no endpoint "
+                        + "for them; sign in on another device (on a command line, with --device)")
         }
         let methods = try await documents.endpoint(.token)?.document.tokenAuthentication
         let form = authorization.parameterForm
-        do throws(AuthorityError) {
-            return try await asSignInClient(chosen.client) { client throws(AuthorityError) in
-                var request = try await request(form, to: endpoint, as: client, authentication: methods)
-                request.secrets += authorization.secrets
-                request.key = key
-                return try ResponseParser(.pushedAuthorization, sent: request.secrets, quirks: quirks)
-                    .pushedRequest(in: try await send(request))
-            }
-        } catch {
-            if case .oauthError(.invalidClient, _) = error, chosen.isRegistration {
-                registrationState.noteRejection(of: chosen.client.id)
-            }
-            throw error
+        return try await notingRejection(of: chosen) { client throws(AuthorityError) in
+            var request = try await clients.request(form, to: endpoint, as: client, authentication: methods)
+            request.secrets += authorization.secrets
+            request.key = key
+            return try ResponseParser(.pushedAuthorization, sent: request.secrets, quirks: connection.quirks)
+                .pushedRequest(in: try await connection.send(request))
         }
     }
 }

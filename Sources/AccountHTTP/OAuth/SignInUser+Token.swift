@@ -1,0 +1,53 @@
+import AccountKit
+import AccountSupport
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A sign-in with an existing token.
+extension SignInUser {
+    /// See ``OAuthAuthority/signIn(token:)``.
+    func account(withToken token: Secret) async throws(AuthorityError) -> Account {
+        guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
+            throw .signInRefused("this is not a token: it is empty, or contains a space or another invalid character")
+        }
+        var credentials = Credentials(accessToken: token, issuedAt: connection.clock.now)
+        credentials.clientSecret = .none
+        if connection.api != nil {
+            (credentials.resources, credentials.omitsResource) = (
+                connection.options.resources, connection.omitsResource
+            )
+        }
+        do throws(AuthorityError) {
+            let (identity, response) = try await endpoints.userInfo(with: credentials)
+            credentials.issuedAt = response.receivedAt
+            credentials.expiresAt = TokenExpiry.date(in: [:], accessToken: token, response: response)
+            return account(identity, credentials, username: nil)
+        } catch {
+            guard connection.api != nil, let url = api.url(of: credentials), !error.isMissing, needsNoUser(after: error)
+            else {
+                throw error
+            }
+            return try await account(withToken: credentials, for: url)
+        }
+    }
+
+    /// Returns the account for a token that only the API can confirm.
+    private func account(
+        withToken credentials: Credentials, for url: ServiceURL
+    ) async throws(AuthorityError) -> Account {
+        var credentials = credentials
+        do throws(AuthorityError) {
+            _ = try await api.requirement(at: url, of: credentials)
+        } catch {
+            guard error == .unauthorized else { throw error }
+            throw .signInRefused("\(url) does not accept the token (401)")
+        }
+        credentials.isForAPIOnly = true
+        credentials.expiresAt = JSONWebToken(credentials.accessToken)?.expiresAt
+        return try await account(with: credentials, claimed: nil, signedInAs: nil)
+    }
+}

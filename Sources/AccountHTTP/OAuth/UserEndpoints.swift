@@ -1,0 +1,87 @@
+import AccountKit
+import AccountSupport
+import Logging
+
+/// The endpoints of one service that identify the user of a token.
+struct UserEndpoints: Sendable {
+    let connection: ServiceConnection
+    let clients: ClientAuthenticator
+
+    // MARK: User info (OpenID Connect Core, section 5.3)
+
+    func userInfo(
+        with credentials: Credentials
+    ) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
+        guard let url = try await connection.documents.endpoint(.userInfo)?.url else {
+            throw connection.documents.flaw(of: .userInfo) ?? .misconfigured(noUserInfo)
+        }
+        return try await userInfo(with: credentials, at: url)
+    }
+
+    var noUserInfo: String { "\(connection.name) has no user info endpoint, so it cannot identify the user of a token" }
+
+    func userInfo(
+        with credentials: Credentials, at url: ServiceURL
+    ) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
+        guard credentials.accessToken.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
+            throw .unclear("the stored token contains characters that cannot be sent")
+        }
+        var request = ServiceRequest(url: url)
+        try request.authorize(with: credentials)
+        let response = try await connection.send(request)
+        let parser = ResponseParser(
+            .userInfo, sent: request.secrets + credentials.tokens, quirks: connection.quirks,
+            isProved: credentials.requiresProof)
+        return (try parser.identity(in: response, from: connection.issuer, for: clients.clientID), response)
+    }
+
+    // MARK: Introspection (RFC 7662)
+
+    /// Returns the user from the introspection endpoint (RFC 7662, section 2). Returns `nil` if there is no endpoint,
+    /// if the response identifies no user, or if the token is inactive. An inactive token is not an error: services
+    /// also report a token as inactive if this client may not introspect it (section 2.2).
+    func introspected(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+        guard let endpoint = try await connection.documents.endpoint(.introspection) else { return nil }
+        var form = FormBody()
+        form.append("token", credentials.accessToken)
+        form.append("token_type_hint", "access_token")
+        let request = try await clients.request(
+            form, to: endpoint, as: clients.client(of: credentials),
+            authentication: endpoint.document.tokenAuthentication)
+        let response = try await connection.send(request)
+        let parser = ResponseParser(
+            .introspection, sent: request.secrets + credentials.tokens, quirks: connection.quirks)
+        let claims = try parser.object(in: response)
+        guard claims["active"]?.flag == true else { return nil }
+        let username = claims["username"]?.text
+        guard let id = claims["sub"]?.text ?? username, !id.isEmpty else { return nil }
+        return parser.text.passable(Identity(id: id, username: username))
+    }
+
+    /// Returns the user as ``introspected(_:)`` does, and `nil` if the service refuses the request. A refusal is about this
+    /// client, which the service may not allow to ask (RFC 7662, section 2.3), and not about the token.
+    func introspectedIfAllowed(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+        do throws(AuthorityError) {
+            return try await introspected(credentials)
+        } catch {
+            switch error {
+            case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
+            case .oauthError, .unauthorized, .badRequest, .forbidden, .bearerChallenge, .misconfigured: break
+            default: throw error
+            }
+            connection.logger?.debug("the introspection endpoint refused the request", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    func introspectedAtSignIn(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+        do throws(AuthorityError) {
+            return try await introspected(credentials)
+        } catch {
+            if case .noResponse(.cancelled) = error { throw error }
+            connection.logger?.debug(
+                "the introspection endpoint did not name the user", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+}
