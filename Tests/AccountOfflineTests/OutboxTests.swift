@@ -22,6 +22,12 @@ struct OutboxTests {
         _ = try #require(try await notes.outbox.replace(entry, with: pending))
     }
 
+    /// Leaves the first change in the state of a process that died before it added the change's item to the lists.
+    private func noteAsCreated(_ notes: OfflineCollection<Notes>, _ item: RemoteItem) async throws {
+        let entry = try #require(try await notes.outbox.pending().first)
+        _ = try #require(try await notes.outbox.replace(entry, with: entry.pending, made: item))
+    }
+
     // MARK: In order, and once
 
     @Test func `Keeps changes in order across processes and sends each change once`() async throws {
@@ -147,6 +153,37 @@ struct OutboxTests {
         #expect(try await notes.outbox.claimedIDs() == ["n1"])
         try await notes.outbox.remove(noted, made: "n1")
         #expect(try await notes.outbox.claimedIDs() == ["n1"])
+    }
+
+    /// A process died after it had found the item of a change whose response was lost, and before it updated the lists.
+    @Test(arguments: [ChangeKind.update, .star, .delete])
+    func `Lists a created item before it sends later changes of the item`(kind: ChangeKind) async throws {
+        let scene = try await scene()
+        await scene.service.create("old")
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        try await notes.add(.create("new"))
+        await scene.service.fail(.lost)
+        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown])
+        let created = try #require(await scene.service.notes.first)
+        try await noteAsCreated(notes, RemoteItem(id: created.id, json: Notes.encoder.encode(created)))
+        // The app knows the item by its ID at the service.
+        let row = try #require(try await notes.snapshot(of: "all").rows.first)
+        #expect(row.id == created.id && row.item.text == "new")
+        try await notes.add(kind == .update ? .update(row.id, "edited") : Change(kind, of: row.id))
+        let seen = try await notes.snapshot(of: "all").rows.map { "\($0.item.text) \($0.item.isStarred)" }
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 2)
+        #expect(await scene.service.notes.map { "\($0.text) \($0.isStarred)" } == seen)
+        #expect(try await notes.snapshot(of: "all").rows.map { "\($0.item.text) \($0.item.isStarred)" } == seen)
+    }
+
+    @Test func `Combines no change with one whose item the service has created`() async throws {
+        let notes = try await scene().open()
+        let made = try #require(try await notes.add(.create("new")))
+        try await noteAsCreated(notes, RemoteItem(id: "n1", json: Data("{}".utf8)))
+        try await notes.add(.update(made.object, "edited"))
+        #expect(try await notes.pendingChanges().map(\.change.kind) == [.create, .update])
+        #expect(try await notes.outbox.pending().map(\.made?.id) == ["n1", nil])
     }
 
     // MARK: Lost responses

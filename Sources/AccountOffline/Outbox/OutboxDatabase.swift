@@ -216,7 +216,8 @@ final class OutboxDatabase: Sendable {
         }
     }
 
-    /// Adds a change, or combines it with the previous change of the same item, if that was not sent or was refused.
+    /// Adds a change, or combines it with the previous change of the same item, if that was not sent or was refused, and
+    /// the service has not created its item.
     /// Returns `nil` if the two changes cancel each other out.
     func add(
         _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
@@ -224,7 +225,7 @@ final class OutboxDatabase: Sendable {
         try await write { database, content in
             var change = change
             if change.hasLocalID, let id = try self.alias(of: change.object, database) { change.object = id }
-            while let before = content.entries.last(where: { $0.change.object == change.object }),
+            while let before = content.entries.last(where: { $0.change.object == change.object }), before.made == nil,
                 before.pending.state == .refused || before.pending.state == .queued && before.change.sentAt == nil
             {
                 let joined = try joining(before.change, change)

@@ -153,10 +153,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     /// Returns the next change that may be tried now. Only the first change of each item is considered. A change that has
     /// failed comes after the others, and after changes that failed longer ago, so that changes that always fail hold no
     /// other changes back.
+    ///
+    /// A change whose item the service has already created comes first, even if it failed before. Later changes may name
+    /// the item by its ID at the service, and the lists must not receive the created item after the effects of these changes.
     private func nextEntry() async throws -> OutboxDatabase.Entry? {
         var held: Set<String> = []
         var failed: [OutboxDatabase.Entry] = []
-        for entry in try await collection.outbox.pending() {
+        let entries = try await collection.outbox.pending()
+        if let created = entries.first(where: { $0.made != nil }) { return created }
+        for entry in entries {
             guard held.insert(entry.change.object).inserted, !entry.pending.state.needsDecision,
                 tries[entry.change.id, default: 0] < Self.maximumTries
             else { continue }
