@@ -90,7 +90,8 @@ struct RefreshFlow {
         private var now: Date { flow.now }
 
         mutating func refresh() async -> RefreshOutcome {
-            let outcome = withholding(await outcomeOfRefresh())
+            let reached = await outcomeOfRefresh()
+            let outcome = withholding(reached)
             // If the service refused a token for another API, the result is the reason for the refusal, unless the session
             // has ended.
             guard let refusal else { return outcome }
