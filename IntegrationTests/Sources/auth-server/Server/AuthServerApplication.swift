@@ -45,7 +45,8 @@ struct AuthServerApplication {
         KeyRoutes(server: server).add(to: router)
         DeviceRoutes(server: server).add(to: router)
         UserInfoRoutes(server: server).add(to: router)
-        AppRoutes(server: server).add(to: router)
+        // Auth0 has the same path for its user info.
+        if server.settings.personality.name == Personality().name { AppRoutes(server: server).add(to: router) }
         APIRoutes(server: server).add(to: router)
         RegistrationRoutes(server: server).add(to: router)
         GistRoutes(server: server).add(to: router)
