@@ -28,12 +28,7 @@ extension Flows {
         do {
             identity = try await authority.updateProfile(of: account)
         } catch {
-            let failure = AuthorityError(error)
-            throw AccountError(
-                .serviceUnavailable,
-                "the profile could not be changed at the service, so it was not changed here", hint: "try again",
-                cause: failure
-            )
+            throw Self.refusal(of: AuthorityError(error))
         }
         let changed = account
         return try await update { stored throws(AccountError) in
@@ -47,6 +42,16 @@ extension Flows {
             }
             stored.profile.merge(identity.profile)
             stored.username = identity.username ?? stored.username
+        }
+    }
+
+    /// The error of a change that the service did not make. A refusal is not worth repeating.
+    private static func refusal(of failure: AuthorityError) -> AccountError {
+        let message = "the profile could not be changed at the service, so it was not changed here"
+        return switch failure {
+        case .misconfigured: AccountError(.misconfigured, message, cause: failure)
+        case .badRequest, .refused, .forbidden, .rejected: AccountError(.requestFailed, message, cause: failure)
+        default: AccountError(.serviceUnavailable, message, hint: "try again", cause: failure)
         }
     }
 }

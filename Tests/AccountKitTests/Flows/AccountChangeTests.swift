@@ -67,15 +67,24 @@ struct AccountChangeTests {
         #expect(other.seen.withLock { $0.isEmpty })
     }
 
-    @Test func `Keeps the account unchanged after a failed profile update`() async throws {
+    @Test(
+        arguments: [
+            (.noResponse(.timeout), .serviceUnavailable),
+            (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
+            (.refused(status: 422), .requestFailed), (.misconfigured("not supported"), .misconfigured),
+        ] as [(AuthorityError, AccountError.Code)])
+    func `Keeps the account unchanged after a failed profile update`(
+        failure: AuthorityError, code: AccountError.Code
+    ) async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let before = storage.entries
         let authority = ScriptedAuthority()
-        authority.respond(to: .updateProfile, with: [.refuse(.noResponse(.timeout))])
-        await expectAccountError(.serviceUnavailable) {
+        authority.respond(to: .updateProfile, with: [.refuse(failure)])
+        let error = await expectAccountError(code) {
             try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
         }
+        #expect((error?.hint == nil) == (code != .serviceUnavailable), "only a failure that may pass is worth a try")
         #expect(storage.entries == before)
         #expect(store.account?.profile.nickname == nil)
     }
