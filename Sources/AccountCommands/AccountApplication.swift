@@ -368,4 +368,9 @@ extension AccountApplication {
     static func service(named name: String?) -> ServiceDescription? {
         name.flatMap { name in services.first { $0.isNamed(name) } }
     }
+
+    /// Returns whether two names mean the same service, which may have several.
+    static func isSameService(_ one: String?, _ other: String?) -> Bool {
+        one == other || service(named: one).map { $0.name == service(named: other)?.name } ?? false
+    }
 }

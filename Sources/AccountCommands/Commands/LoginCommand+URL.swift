@@ -74,7 +74,8 @@ extension LoginCommand {
     }
 
     /// Says at which service the user signs in if it is on another server than the API. On a terminal, asks whether this is
-    /// right if only the API names the service, and their hosts have nothing in common.
+    /// right if only the API names the service, and their hosts have nothing in common. A service that AccountKit knows makes
+    /// no difference: its token would be sent to this API.
     ///
     /// - Parameter url: The URL of the API. The question is asked once for this URL and service.
     func confirmService(
@@ -82,7 +83,7 @@ extension LoginCommand {
     ) async throws {
         guard let service = try await authority.signInService(), service.place != service.apiPlace else { return }
         Terminal.say("\(service.apiPlace) uses \(service.place) to sign you in.")
-        guard service.isNamedByAPIOnly, !service.isNearAPI, LoginConversation<App>.isPossible(options) else { return }
+        guard !service.isGiven, !service.isNearAPI, LoginConversation<App>.isPossible(options) else { return }
         let earlier = context.readableService(of: context.session)
         guard earlier?.url != url || earlier?.issuer != service.issuer else { return }
         try Self.confirm("Do you want to sign in at \(service.place)? [y/N] ", naming: service)

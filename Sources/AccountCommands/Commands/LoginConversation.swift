@@ -55,9 +55,10 @@ struct LoginConversation<App: AccountApplication> {
         var answers = Answers()
         let remembered = try context.preferences.service(of: context.session)
         if let name = command.serviceName?.lowercased() {
-            let isComplete = command.issuer.clientID != nil || remembered?.name == name && remembered?.clientID != nil
+            let isSame = App.isSameService(remembered?.name, name)
+            let isComplete = command.issuer.clientID != nil || isSame && remembered?.clientID != nil
             guard !isComplete, let service = App.service(named: name) else { return nil }
-            try issuer(of: service, &answers)
+            if command.issuer.issuer == nil { try issuer(of: service, &answers) }
             try client(of: service, &answers)
             Terminal.say("\nTo sign in without this question, run:\n\n    \(equivalentCommand(answers))\n")
             return answers

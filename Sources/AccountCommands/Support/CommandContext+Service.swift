@@ -168,7 +168,7 @@ extension CommandContext {
         }
         // Without options, use the same service again. A name without an issuer means the service at its own address.
         let isSame =
-            (name == nil || name == remembered?.name)
+            (name == nil || App.isSameService(name, remembered?.name))
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
         var service = isSame ? remembered ?? AccountService() : AccountService()
         (service.url, service.isIssuerNamed) = (nil, nil)

@@ -327,7 +327,9 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(request: failure, to: origin)
         }
         // The refresh that follows the refusal requests a token with these claims.
-        if let claims = ClaimsChallenge(response) { (authority as? OAuthAuthority)?.note(claims) }
+        if let claims = ClaimsChallenge(response) {
+            (authority as? OAuthAuthority)?.note(claims, insteadOf: credentials.accessToken)
+        }
         if let requirement = AccessRequirement(response, hiding: [credentials.accessToken]) {
             throw AccountError(requirement, at: origin, in: store.session)
         }

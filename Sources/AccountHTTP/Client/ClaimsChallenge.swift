@@ -34,8 +34,8 @@ struct ClaimsChallenge {
 }
 
 extension OAuthAuthority {
-    /// Requests the claims that an API requires with the next refresh, if the app or the user named the service.
-    func note(_ claims: ClaimsChallenge) {
-        if case .issuer(let service) = origin { service.clients.learned.note(claims) }
+    /// Requests the claims that an API requires with the refresh of this access token, if the app or the user named the service.
+    func note(_ claims: ClaimsChallenge, insteadOf token: Secret) {
+        if case .issuer(let service) = origin { service.clients.learned.note(claims, insteadOf: token) }
     }
 }

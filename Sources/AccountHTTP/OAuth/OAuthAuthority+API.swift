@@ -26,7 +26,8 @@ extension OAuthAuthority {
         let issuer = service.connection.issuer.url
         return SignInService(
             issuer: service.connection.name, place: issuer.authority, apiPlace: api.url.authority,
-            isNamedByAPIOnly: service.connection.isNamedByAPIOnly, isNearAPI: api.url.isNear(issuer))
+            isGiven: service.connection.isGiven, isNamedByAPIOnly: service.connection.isNamedByAPIOnly,
+            isNearAPI: api.url.isNear(issuer))
     }
 
     package func signInResources() async throws(AccountError) -> [String] {

@@ -60,12 +60,14 @@ final class ServiceConnection: Sendable {
 
     var quirks: ServiceQuirks { serviceAtHost?.quirks ?? .standard }
 
-    /// Whether only an API names the issuer, and not the app, the user or the entry of a known service. If the URL of the API
-    /// is the issuer, the app or the user named it with the URL.
-    var isNamedByAPIOnly: Bool {
-        guard let api, !api.isIssuerGiven, known == nil else { return false }
-        return api.url != (try? ServiceURL(name))
+    /// Whether the app or the user named the issuer, also by the URL of an API that is the issuer itself.
+    var isGiven: Bool {
+        guard let api, !api.isIssuerGiven else { return true }
+        return api.url == (try? ServiceURL(name))
     }
+
+    /// Whether only an API names the issuer, and not the app, the user or the entry of a known service.
+    var isNamedByAPIOnly: Bool { !isGiven && known == nil }
 
     func send(_ request: ServiceRequest) async throws(AuthorityError) -> ServiceResponse {
         try await transport.send(request, timeout: timeout, clock: clock, logger: logger)

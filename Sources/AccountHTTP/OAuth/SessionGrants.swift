@@ -22,7 +22,9 @@ struct SessionGrants: Sendable {
         var form = FormBody()
         form.append("grant_type", GrantType.refreshToken)
         form.append("refresh_token", refreshToken)
-        if let claims = clients.learned.takeClaims() { form.append("claims", claims) }
+        if let claims = clients.learned.claims(insteadOf: account.credentials.accessToken) {
+            form.append("claims", claims)
+        }
         let scopes = refreshedScopes(of: account)
         guard !scopes.isEmpty else { return try await prepare(form, of: account, isRefresh: true) }
         var complete = form

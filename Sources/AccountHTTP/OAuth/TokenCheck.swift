@@ -12,7 +12,7 @@ import Foundation
 /// | | sign-in of a user | refresh | token for another API | client without a user |
 /// | --- | --- | --- | --- | --- |
 /// | type of the access token | refused | withheld | refused; withheld after a refresh | refused |
-/// | `sub` of the ID token | some user | another user: withheld | refused; withheld after a refresh | no ID token |
+/// | `sub` of the response, or of the ID token | some user | another user: withheld | refused; withheld after a refresh | no ID token |
 /// | `iss`, `aud` and `azp` of the ID token | of the service and this client | others: the ID token is dropped | refused; dropped after a refresh | |
 /// | `nonce` and `exp` of the ID token | of the sign-in in the browser | | | |
 ///
@@ -46,6 +46,13 @@ struct TokenCheck: Sendable {
     @discardableResult
     func check(_ credentials: inout Credentials) throws(AuthorityError) -> Identity? {
         if credentials.hasWrongType, !spendsRefreshToken { throw refusal(of: credentials) }
+        if let owner, let user = credentials.user {
+            credentials.user = nil
+            if user != owner.id, !owner.isUnidentified {
+                guard spendsRefreshToken else { throw .otherUser(id: user) }
+                credentials.isOfOtherUser = true
+            }
+        }
         guard let secret = credentials.idToken, let clientID else { return nil }
         guard let token = IDToken(secret) else {
             guard nonce == nil else { throw .unclear("the ID token of \(issuer.identifier) cannot be read") }

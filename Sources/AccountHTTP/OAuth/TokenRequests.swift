@@ -75,7 +75,7 @@ struct TokenRequests: Sendable {
     private func obtainNonce(
         for refresh: ServiceRequest, as client: RegisteredClient?
     ) async throws(AuthorityError) {
-        guard !connection.transport.nonces.hasNonce(for: refresh) else { return }
+        guard !connection.transport.nonces.hasFreshNonce(for: refresh, at: connection.clock.now) else { return }
         var form = FormBody()
         form.append("grant_type", GrantType.refreshToken)
         if let client { form.append("client_id", client.id) }

@@ -150,7 +150,10 @@ enum URLForm {
         let parts = text.split(separator: separator, omittingEmptySubsequences: false)
         let forms = form.split(separator: separator, omittingEmptySubsequences: false)
         return parts.count == forms.count
-            && zip(parts, forms).allSatisfy { $0 == $1 || isPlaceholder($1) && !$0.isEmpty }
+            && zip(parts, forms).allSatisfy { part, form in
+                // A region of AWS has a hyphen. Other names, such as `s3`, are services with hosts of their customers.
+                part == form || isPlaceholder(form) && !part.isEmpty && (form != "REGION" || part.contains("-"))
+            }
     }
 
     private static func isPlaceholder(_ part: Substring) -> Bool {

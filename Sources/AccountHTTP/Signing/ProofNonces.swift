@@ -35,10 +35,14 @@ final class ProofNonces: Sendable {
         request.proof = state
     }
 
-    /// Whether this process has a nonce for the server of a request.
-    func hasNonce(for request: ServiceRequest) -> Bool {
+    /// Whether this process has received a nonce for the server of a request within the last 30 seconds. A server may refuse an
+    /// older nonce (RFC 9449, section 8).
+    func hasFreshNonce(for request: ServiceRequest, at date: Date) -> Bool {
         let server = Self.server(of: request)
-        return states.withLock { $0[server]?.nonce } != nil
+        guard let state = states.withLock({ $0[server] }), state.nonce != nil, let receivedAt = state.receivedAt else {
+            return false
+        }
+        return 0...30 ~= date.timeIntervalSince(receivedAt)
     }
 
     /// Returns what this process knows of a server, or else the nonce that is stored with the key.
@@ -53,7 +57,7 @@ final class ProofNonces: Sendable {
         let stored = state(of: server, for: key)
         states.withLock { states in
             var state = states[server] ?? stored
-            state.nonce = response.nonce ?? state.nonce
+            if let nonce = response.nonce { (state.nonce, state.receivedAt) = (nonce, response.receivedAt) }
             state.clockOffset = response.clockOffset ?? state.clockOffset
             states[server] = state
         }
@@ -84,6 +88,9 @@ final class ProofNonces: Sendable {
 /// The parts of a proof that its server may refuse.
 struct SentProof: Sendable, Hashable {
     var nonce: String?
+
+    /// The date when this process received the nonce.
+    var receivedAt: Date?
 
     /// The time by which the clock of the server is ahead.
     var clockOffset = Duration.zero

@@ -9,6 +9,9 @@ package struct SignInService: Sendable, Equatable {
     /// The host of the API, with its port unless it is the default.
     package let apiPlace: String
 
+    /// Whether the user or the app named the service, also by the URL of an API that is the service itself.
+    package let isGiven: Bool
+
     /// Whether only the API names the service, and not the user, the app or the entry of a known service.
     package let isNamedByAPIOnly: Bool
 
@@ -16,10 +19,13 @@ package struct SignInService: Sendable, Equatable {
     package let isNearAPI: Bool
 
     /// Creates the service; see the properties.
-    package init(issuer: String, place: String, apiPlace: String, isNamedByAPIOnly: Bool, isNearAPI: Bool) {
+    package init(
+        issuer: String, place: String, apiPlace: String, isGiven: Bool, isNamedByAPIOnly: Bool, isNearAPI: Bool
+    ) {
         self.issuer = issuer
         self.place = place
         self.apiPlace = apiPlace
+        self.isGiven = isGiven
         self.isNamedByAPIOnly = isNamedByAPIOnly
         self.isNearAPI = isNearAPI
     }

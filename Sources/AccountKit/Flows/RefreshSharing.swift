@@ -55,6 +55,8 @@ extension Flows {
                     supportsPerGrantRevocation: authority.supportsPerGrantRevocation, after: failureCount)
                 // If all callers leave before the exchange is committed, `SingleFlight` cancels this task.
                 let outcome = await flow.run(lease, service)
+                // Begin before the end of the exchange, for which `finishPendingRequests()` waits.
+                if case .renewed(let account) = outcome { deliverDue(after: account, at: authority) }
                 service.end()
                 return outcome
             }
@@ -65,7 +67,6 @@ extension Flows {
         }
         vault.logger?.debug("refresh ended", metadata: ["outcome": "\(outcome.logText.shown)"])
         switch outcome {
-        case .renewed(let account): deliverDue(after: account, at: authority)
         case .unsaved(_, let error):
             vault.logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)

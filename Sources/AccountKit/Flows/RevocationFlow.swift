@@ -93,11 +93,15 @@ extension Flows {
         guard !pending.isEmpty else { return [] }
         guard let due = try? await dueRevocations(pending, ignoringPauses: ignoringPauses) else { return [] }
         var reports: [RevocationReport] = []
-        for (revocation, authority) in due {
+        // Each further request to a service that does not respond would wait for its timeout.
+        var silent: Set<String?> = []
+        for (revocation, authority) in due where !silent.contains(revocation.payload.account.issuer) {
             let report = await revoke(revocation.payload.account, revocation, at: authority)
             reports.append(report)
+            guard case .noResponse(let failure)? = report.outcome.failure else { continue }
             // The task is cancelled, so every further request would fail.
-            if case .noResponse(.cancelled)? = report.outcome.failure { break }
+            if failure ~= .cancelled { break }
+            silent.insert(report.issuer)
         }
         return reports
     }
@@ -149,22 +153,60 @@ extension Flows {
     }
 }
 
-/// The delivery of queued revocations in the background, one at a time.
+/// The delivery of queued revocations in the background, one at a time, and never during a sign-in: at a service that
+/// ends all grants of a user at once, the revocation could also end the grant that the sign-in obtains.
 final class Deliveries: Sendable {
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    private struct State {
+        var task: Task<Void, Never>?
 
-    /// Runs `body`, unless a delivery is in progress.
+        /// The delivery to run next.
+        var next: (@Sendable () async -> Void)?
+        var signInCount = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Runs `body` after the delivery and the sign-ins in progress. Replaces a delivery that has not begun, whose entries
+    /// stay in the queue.
     func begin(_ body: @escaping @Sendable () async -> Void) {
-        task.withLock { task in
-            guard task == nil else { return }
-            task = Task {
-                await body()
-                self.task.withLock { $0 = nil }
-            }
+        state.withLock { state in
+            state.next = body
+            start(&state)
         }
     }
 
-    func finish() async { await task.withLock(\.self)?.value }
+    /// Runs a sign-in after the delivery in progress. Later deliveries wait for its end.
+    func whileSigningIn<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        let task = state.withLock { state in
+            state.signInCount += 1
+            return state.task
+        }
+        defer {
+            state.withLock { state in
+                state.signInCount -= 1
+                start(&state)
+            }
+        }
+        await task?.value
+        return try await body()
+    }
+
+    /// Waits until no delivery is in progress.
+    func finish() async {
+        while let task = state.withLock(\.task) { await task.value }
+    }
+
+    private func start(_ state: inout State) {
+        guard state.task == nil, state.signInCount == 0, let body = state.next else { return }
+        state.next = nil
+        state.task = Task {
+            await body()
+            self.state.withLock { state in
+                state.task = nil
+                self.start(&state)
+            }
+        }
+    }
 }
 
 extension Credentials {

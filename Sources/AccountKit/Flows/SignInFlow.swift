@@ -40,7 +40,10 @@ extension Flows {
         try await signingIn {
             // The service issues no tokens, so a cancellation loses no tokens.
             let account = try await authority.signIn(token: try await ask())
-            return try await storeSignIn(account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
+            let stored = try await storeSignIn(
+                account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
+            deliverDue(after: stored, at: authority)
+            return stored
         }
     }
 
@@ -83,7 +86,7 @@ extension Flows {
         guard ThreadSupply.isSufficient else { throw AccountError(signIn: .noThread, advice: advice) }
         try await prepareSignIn()
         do {
-            return try await body()
+            return try await deliveries.whileSigningIn(body)
         } catch let error as AccountError {
             throw error
         } catch let error as Unstored {

@@ -539,7 +539,7 @@ struct AuthenticatedClientTests {
             let required = "claims=%7B%22access_token%22%3A%7B%22acrs%22%3A%7B%22essential%22%3Atrue"
             #expect(refreshes.map { $0.body.contains(required) } == [isValid])
             #expect(refreshes.allSatisfy { isValid || !$0.body.contains("claims=") })
-            // The next refresh needs no claims.
+            // Neither the next refresh nor that of another session needs these claims.
             _ = try await authority.refresh(try #require(store.account))
             #expect(server.requests.last?.body.contains("claims=") == false)
         }

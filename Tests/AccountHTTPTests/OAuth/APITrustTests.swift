@@ -138,6 +138,8 @@ struct APITrustTests {
                 to: try Issuer(issuer), KnownService.all.first { $0.issuer == issuer }, endpoints: nil,
                 api: APIOrigin(url: try ServiceURL(api), isIssuerGiven: isGiven), settings)
             #expect(connection.isNamedByAPIOnly == !(isNamed || isGiven))
+            // The entry of a known service does not say that the user wants this API to have its token.
+            #expect(connection.isGiven == (isGiven || issuer == api))
         }
     }
 
@@ -202,8 +204,8 @@ struct APITrustTests {
                 #expect(
                     service
                         == SignInService(
-                            issuer: server.address, place: place, apiPlace: place, isNamedByAPIOnly: !isNamed,
-                            isNearAPI: true))
+                            issuer: server.address, place: place, apiPlace: place, isGiven: isNamed,
+                            isNamedByAPIOnly: !isNamed, isNearAPI: true))
             }
             #expect(!server.targets.contains("/.well-known/oauth-authorization-server"))
         }

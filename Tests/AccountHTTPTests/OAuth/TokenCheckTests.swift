@@ -1,4 +1,5 @@
 import AccountKit
+import AccountTesting
 import Testing
 
 @testable import AccountHTTP
@@ -18,6 +19,22 @@ struct TokenCheckTests {
             }
         } _: { server in
             try await test(.direct(server), server)
+        }
+    }
+
+    @Test(arguments: [("alice", false), ("mallory", true)], [false, true])
+    func `Withholds tokens whose response names another user`(user: (id: String, isOther: Bool), spends: Bool) throws {
+        let owner = Account.testing(id: "alice", at: FixedClock().now)
+        var credentials = owner.credentials
+        credentials.user = user.id
+        let check = TokenCheck(
+            issuer: try Issuer("https://auth.example.com"), clientID: "tool", owner: owner, spendsRefreshToken: spends)
+        do throws(AuthorityError) {
+            try check.check(&credentials)
+            #expect(credentials.isOfOtherUser == user.isOther && credentials.user == nil)
+            #expect(spends || !user.isOther)
+        } catch {
+            #expect(error == .otherUser(id: user.id) && user.isOther && !spends)
         }
     }
 

@@ -50,6 +50,15 @@ struct ProofNoncesTests {
         #expect(next.nonces == ["n1"])
     }
 
+    @Test(arguments: [(0.0, true), (30, true), (31, false), (-1, false)])
+    func `Trusts a nonce for half a minute after its receipt`(age: Double, isFresh: Bool) throws {
+        let request = try request("https://id.example/token")
+        let received = Self.tokenDemand.receivedAt
+        #expect(!nonces.hasFreshNonce(for: request, at: received))
+        nonces.note(Self.tokenDemand, to: request)
+        #expect(nonces.hasFreshNonce(for: request, at: received.addingTimeInterval(age)) == isFresh)
+    }
+
     @Test func `Stops after the second refusal`() async throws {
         let other = ServiceResponse(
             400, ["Content-Type": "application/json", "DPoP-Nonce": "n2"], #"{"error":"use_dpop_nonce"}"#)

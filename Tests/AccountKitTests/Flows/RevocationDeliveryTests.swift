@@ -50,6 +50,39 @@ struct RevocationDeliveryTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
+    @Test func `Revokes queued tokens after a sign-in with a token`() async throws {
+        let store = try await signedIn()
+        let service = ScriptedAuthority(clock: clock)
+        try await store.signIn(token: Secret("given"), with: service)
+        await store.finishPendingRequests()
+        #expect(service.requests.contains(.revoke))
+    }
+
+    /// The revocation could also end the grant that the sign-in is obtaining.
+    @Test func `Revokes queued tokens only after a sign-in in progress`() async throws {
+        let store = try await signedIn()
+        let service = ScriptedAuthority(clock: clock)
+        try await store.signIn {
+            _ = await store.checkSession(with: service)
+            await store.finishPendingRequests()
+            #expect(service.requests == [.verify])
+            return .fresh(at: clock.now)
+        }
+        await store.finishPendingRequests()
+        #expect(service.requests == [.verify, .revoke])
+    }
+
+    @Test func `Sends one request to a service that does not respond`() async throws {
+        let store = try await signedIn()
+        let unreachable = ScriptedAuthority(
+            revoke: [.refuse(.noResponse(.timeout)), .refuse(.noResponse(.timeout)), .accept], clock: clock)
+        try await store.signOut(with: unreachable)
+        clock.advance(by: .seconds(60))
+        #expect(try await store.pendingRevocations().count == 2)
+        let outcomes = await store.deliverRevocations { _ in unreachable }.map(\.outcome)
+        #expect(outcomes == [.queued(.noResponse(.timeout))])
+    }
+
     @Test func `Sends no queued tokens after a check that failed`() async throws {
         let store = try await signedIn()
         let unreachable = ScriptedAuthority(verify: [.refuse(.noResponse(.timeout))], clock: clock)
