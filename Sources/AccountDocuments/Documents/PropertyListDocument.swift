@@ -98,8 +98,9 @@ enum PropertyListDocument {
     /// Checks the depth of arrays and dictionaries, and their keys.
     ///
     /// The limits of comments, instructions and tags are those of the decoder: if this method skipped more than the
-    /// decoder, it would not see arrays that exhaust the stack. Therefore, it rejects encodings other than UTF-8, and
-    /// declarations in the document type, which no property list has.
+    /// decoder, it would not see arrays that exhaust the stack. Therefore, it rejects encodings other than UTF-8,
+    /// declarations in the document type, which no property list has, and `<?>`, which the decoder treats as complete.
+    /// A list in a list would use the stack, too, and the decoder would ignore a list after another one.
     private static func check(xml bytes: [UInt8]) throws(Unreadable) {
         var rest = bytes[...].withoutByteOrderMark.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         let isUTF16 = rest.starts(with: [0xFF, 0xFE]) || rest.starts(with: [0xFE, 0xFF])
@@ -109,6 +110,7 @@ enum PropertyListDocument {
         }
         /// The keys of the open arrays and dictionaries. Arrays have none.
         var open: [Set<String>] = []
+        var hasList = false
         func skip(_ start: String, past end: String) {
             rest = rest.dropFirst(start.utf8.count)
             while !rest.isEmpty, !rest.starts(with: end.utf8) { rest = rest.dropFirst() }
@@ -119,12 +121,17 @@ enum PropertyListDocument {
                 skip("<!--", past: "-->")
             } else if rest.starts(with: "<![CDATA[".utf8) {
                 skip("<![CDATA[", past: "]]>")
+            } else if rest.starts(with: "<?>".utf8) {
+                throw Unreadable("it has an empty processing instruction")
             } else if rest.starts(with: "<?".utf8) {
                 skip("<?", past: "?>")
             } else {
                 let tag = rest.prefix { $0 != UInt8(ascii: ">") }
                 if tag.starts(with: "<!".utf8), tag.contains(UInt8(ascii: "[")) {
                     throw Unreadable("it has declarations of its own document type")
+                } else if tag.starts(with: "<plist".utf8) {
+                    guard !hasList else { throw Unreadable("it contains more than one property list") }
+                    hasList = true
                 } else if tag.starts(with: "<array".utf8) || tag.starts(with: "<dict".utf8) {
                     guard open.count < maximumDepth else { throw Unreadable("values are nested too deeply") }
                     if tag.last != UInt8(ascii: "/") { open.append([]) }

@@ -68,6 +68,15 @@ struct PropertyListDocumentTests {
                 }
             }
         }
+        let repetitions = [
+            ("", "<plist>"), ("<plist><array><?>", "<array>"), ("<plist><dict><?>", "<key>a</key><dict>"),
+        ]
+        for (beginning, element) in repetitions {
+            let text = beginning + String(repeating: element, count: 10 * count)
+            #expect(throws: PropertyListDocument.Unreadable.self, "\(beginning)\(element)") {
+                try PropertyListDocument.decode([String].self, from: Array(text.utf8))
+            }
+        }
         // An array that contains itself.
         let loop: [UInt8] =
             Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
@@ -98,6 +107,9 @@ struct PropertyListDocumentTests {
         ("<plist><array><strng>canary</strng></array></plist>", "it is not a valid property list"),
         ("<plist><array><integer>canary</integer></array></plist>", "at 1: a value has the wrong type"),
         ("<plist><dict/></plist>", "a value has the wrong type"),
+        ("<plist><plist><array/></plist></plist>", "it contains more than one property list"),
+        ("<plist><array/></plist>\n<plist version=\"1.0\"><array/></plist>", "it contains more than one property list"),
+        ("<plist><array><?></array></plist>", "it has an empty processing instruction"),
         (
             "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
             "two keys of a dictionary are equal, or differ only in their Unicode form"
