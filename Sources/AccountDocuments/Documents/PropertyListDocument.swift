@@ -61,8 +61,8 @@ enum PropertyListDocument {
     }
 
     static func decode<Value: Decodable>(_ type: Value.Type, from document: [UInt8]) throws(Unreadable) -> Value {
-        try check(document)
         let bytes = DocumentFormat(of: document) == .xml ? withLineFeeds(document) : document
+        try check(bytes)
         do {
             return try PropertyListDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
@@ -137,13 +137,46 @@ enum PropertyListDocument {
                     if tag.last != UInt8(ascii: "/") { open.append([]) }
                 } else if tag.starts(with: "</array".utf8) || tag.starts(with: "</dict".utf8) {
                     _ = open.popLast()
-                } else if tag.elementsEqual("<key".utf8), !open.isEmpty {
-                    let text = rest[tag.endIndex...].dropFirst().prefix { $0 != UInt8(ascii: "<") }
-                    let key = String(decoding: text, as: UTF8.self)
+                } else if tag.starts(with: "<key".utf8), !open.isEmpty {
+                    let key = try Self.key(in: rest[tag.endIndex...].dropFirst())
                     guard open[open.count - 1].insert(key).inserted else { throw RecordPropertyList.equalKeys }
                 }
                 rest = rest[tag.endIndex...]
             }
+        }
+    }
+
+    /// Returns the key at the beginning of XML text as the decoder reads it.
+    private static func key(in xml: ArraySlice<UInt8>) throws(Unreadable) -> String {
+        let text = xml.prefix { $0 != UInt8(ascii: "<") }
+        guard !xml[text.endIndex...].starts(with: "<!".utf8) else {
+            throw Unreadable("a key contains a CDATA section or a comment: convert the file to a list without them")
+        }
+        let parts = text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        var key = String(decoding: parts[0], as: UTF8.self)
+        for part in parts.dropFirst() {
+            let name = part.prefix { $0 != UInt8(ascii: ";") }
+            guard name.endIndex < part.endIndex, let scalar = Self.scalar(of: String(decoding: name, as: UTF8.self))
+            else {
+                throw Unreadable("a key contains an unknown entity: convert the file to a list without it")
+            }
+            key.unicodeScalars.append(scalar)
+            key += String(decoding: part[name.endIndex...].dropFirst(), as: UTF8.self)
+        }
+        return key
+    }
+
+    /// Returns the character of a reference (XML 1.0, sections 4.1 and 4.6), such as `amp` or `#38`.
+    private static func scalar(of reference: String) -> Unicode.Scalar? {
+        switch reference {
+        case "amp": "&"
+        case "lt": "<"
+        case "gt": ">"
+        case "quot": "\""
+        case "apos": "'"
+        case _ where reference.hasPrefix("#x"): UInt32(reference.dropFirst(2), radix: 16).flatMap(Unicode.Scalar.init)
+        case _ where reference.hasPrefix("#"): UInt32(reference.dropFirst()).flatMap(Unicode.Scalar.init)
+        default: nil
         }
     }
 }
