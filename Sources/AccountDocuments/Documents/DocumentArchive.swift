@@ -47,7 +47,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///   - name: The name: 1 to 64 letters, digits, underscores or hyphens. Names of the account's files, such as
     ///     `Account`, are not valid.
     ///   - container: The folders of the app.
-    ///   - format: The format of a new property list. AccountKit reads both formats, and a change keeps the format.
+    ///   - format: The format of the property list. AccountKit reads both formats. A change of a binary property list
+    ///     keeps it binary, because XML cannot contain fractions of seconds and control characters.
     ///   - files: A function that returns the IDs of the files that a document names. Each change removes files that
     ///     the document no longer names.
     /// - Throws: `invalidArgument` if the name is not valid.

@@ -16,11 +16,11 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
     private static var sealedType: String { "document" }
     private var limit: Int { DocumentArchive<Value>.maximumByteCount }
 
-    /// - Parameter stored: The stored document. The new document keeps its format, because an XML property list cannot
-    ///   contain each text and date of a binary property list of another program.
+    /// - Parameter stored: The stored document. If it is binary, the new document is binary, too, because an XML property
+    ///   list cannot contain each text and date of another program. Otherwise, the new document has the format of the app.
     func encode(_ value: Value, replacing stored: [UInt8]? = nil) throws(AccountError) -> [UInt8] {
-        let stored = seal == nil ? stored.map { DocumentFormat(of: $0) } : nil
-        let plaintext = try PropertyListDocument.encode(value, format: stored ?? format)
+        let keepsBinary = seal == nil && stored.map { DocumentFormat(of: $0) } == .binary
+        let plaintext = try PropertyListDocument.encode(value, format: keepsBinary ? .binary : format)
         var bytes = [UInt8](plaintext)
         if let seal {
             let id = seal.keyedID(name.utf8, type: Self.sealedType)

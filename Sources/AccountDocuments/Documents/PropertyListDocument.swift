@@ -61,8 +61,8 @@ enum PropertyListDocument {
     }
 
     static func decode<Value: Decodable>(_ type: Value.Type, from document: [UInt8]) throws(Unreadable) -> Value {
-        try check(document)
         let bytes = DocumentFormat(of: document) == .xml ? withLineFeeds(document) : document
+        try check(bytes)
         do {
             return try PropertyListDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
@@ -98,8 +98,9 @@ enum PropertyListDocument {
     /// Checks the depth of arrays and dictionaries, and their keys.
     ///
     /// The limits of comments, instructions and tags are those of the decoder: if this method skipped more than the
-    /// decoder, it would not see arrays that exhaust the stack. Therefore, it rejects encodings other than UTF-8, and
-    /// declarations in the document type, which no property list has.
+    /// decoder, it would not see arrays that exhaust the stack. Therefore, it rejects encodings other than UTF-8,
+    /// declarations in the document type, which no property list has, and `<?>`, which the decoder treats as complete.
+    /// A list in a list would use the stack, too, and the decoder would ignore a list after another one.
     private static func check(xml bytes: [UInt8]) throws(Unreadable) {
         var rest = bytes[...].withoutByteOrderMark.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         let isUTF16 = rest.starts(with: [0xFF, 0xFE]) || rest.starts(with: [0xFE, 0xFF])
@@ -109,6 +110,7 @@ enum PropertyListDocument {
         }
         /// The keys of the open arrays and dictionaries. Arrays have none.
         var open: [Set<String>] = []
+        var hasList = false
         func skip(_ start: String, past end: String) {
             rest = rest.dropFirst(start.utf8.count)
             while !rest.isEmpty, !rest.starts(with: end.utf8) { rest = rest.dropFirst() }
@@ -119,24 +121,62 @@ enum PropertyListDocument {
                 skip("<!--", past: "-->")
             } else if rest.starts(with: "<![CDATA[".utf8) {
                 skip("<![CDATA[", past: "]]>")
+            } else if rest.starts(with: "<?>".utf8) {
+                throw Unreadable("it has an empty processing instruction")
             } else if rest.starts(with: "<?".utf8) {
                 skip("<?", past: "?>")
             } else {
                 let tag = rest.prefix { $0 != UInt8(ascii: ">") }
                 if tag.starts(with: "<!".utf8), tag.contains(UInt8(ascii: "[")) {
                     throw Unreadable("it has declarations of its own document type")
+                } else if tag.starts(with: "<plist".utf8) {
+                    guard !hasList else { throw Unreadable("it contains more than one property list") }
+                    hasList = true
                 } else if tag.starts(with: "<array".utf8) || tag.starts(with: "<dict".utf8) {
                     guard open.count < maximumDepth else { throw Unreadable("values are nested too deeply") }
                     if tag.last != UInt8(ascii: "/") { open.append([]) }
                 } else if tag.starts(with: "</array".utf8) || tag.starts(with: "</dict".utf8) {
                     _ = open.popLast()
-                } else if tag.elementsEqual("<key".utf8), !open.isEmpty {
-                    let text = rest[tag.endIndex...].dropFirst().prefix { $0 != UInt8(ascii: "<") }
-                    let key = String(decoding: text, as: UTF8.self)
+                } else if tag.starts(with: "<key".utf8), !open.isEmpty {
+                    let key = try Self.key(in: rest[tag.endIndex...].dropFirst())
                     guard open[open.count - 1].insert(key).inserted else { throw RecordPropertyList.equalKeys }
                 }
                 rest = rest[tag.endIndex...]
             }
+        }
+    }
+
+    /// Returns the key at the beginning of XML text as the decoder reads it.
+    private static func key(in xml: ArraySlice<UInt8>) throws(Unreadable) -> String {
+        let text = xml.prefix { $0 != UInt8(ascii: "<") }
+        guard !xml[text.endIndex...].starts(with: "<!".utf8) else {
+            throw Unreadable("a key contains a CDATA section or a comment: convert the file to a list without them")
+        }
+        let parts = text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        var key = String(decoding: parts[0], as: UTF8.self)
+        for part in parts.dropFirst() {
+            let name = part.prefix { $0 != UInt8(ascii: ";") }
+            guard name.endIndex < part.endIndex, let scalar = Self.scalar(of: String(decoding: name, as: UTF8.self))
+            else {
+                throw Unreadable("a key contains an unknown entity: convert the file to a list without it")
+            }
+            key.unicodeScalars.append(scalar)
+            key += String(decoding: part[name.endIndex...].dropFirst(), as: UTF8.self)
+        }
+        return key
+    }
+
+    /// Returns the character of a reference (XML 1.0, sections 4.1 and 4.6), such as `amp` or `#38`.
+    private static func scalar(of reference: String) -> Unicode.Scalar? {
+        switch reference {
+        case "amp": "&"
+        case "lt": "<"
+        case "gt": ">"
+        case "quot": "\""
+        case "apos": "'"
+        case _ where reference.hasPrefix("#x"): UInt32(reference.dropFirst(2), radix: 16).flatMap(Unicode.Scalar.init)
+        case _ where reference.hasPrefix("#"): UInt32(reference.dropFirst()).flatMap(Unicode.Scalar.init)
+        default: nil
         }
     }
 }

@@ -79,6 +79,18 @@ struct OtherKeysTests {
         #expect(saved["date"] as? Date == date)
     }
 
+    @Test func `Saves a document that was converted to XML as binary again`() async throws {
+        let folder = try DocumentFolder()
+        let archive = try DocumentArchive<[Date]>(
+            "Notes", folder: folder.documents, root: folder.root, format: .binary, seal: nil, files: nil)
+        let dates = [Date(timeIntervalSinceReferenceDate: 1), Date(timeIntervalSinceReferenceDate: 0.5)]
+        try await archive.change(from: [dates[0]]) { _ in }
+        try folder.write(PropertyListDocument.encode([dates[0]], format: .xml), to: folder.document)
+        try await archive.change(from: []) { $0.append(dates[1]) }
+        #expect(DocumentFormat(of: try folder.bytes(folder.document)) == .binary)
+        #expect(try archive.read() == dates)
+    }
+
     @Test func `Keeps unknown members with their element when elements move`() throws {
         let text = """
             <plist><array><dict><key>title</key><string>a</string><key>x</key><integer>1</integer></dict>\

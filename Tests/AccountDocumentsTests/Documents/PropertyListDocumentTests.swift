@@ -68,6 +68,15 @@ struct PropertyListDocumentTests {
                 }
             }
         }
+        let repetitions = [
+            ("", "<plist>"), ("<plist><array><?>", "<array>"), ("<plist><dict><?>", "<key>a</key><dict>"),
+        ]
+        for (beginning, element) in repetitions {
+            let text = beginning + String(repeating: element, count: 10 * count)
+            #expect(throws: PropertyListDocument.Unreadable.self, "\(beginning)\(element)") {
+                try PropertyListDocument.decode([String].self, from: Array(text.utf8))
+            }
+        }
         // An array that contains itself.
         let loop: [UInt8] =
             Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
@@ -98,6 +107,9 @@ struct PropertyListDocumentTests {
         ("<plist><array><strng>canary</strng></array></plist>", "it is not a valid property list"),
         ("<plist><array><integer>canary</integer></array></plist>", "at 1: a value has the wrong type"),
         ("<plist><dict/></plist>", "a value has the wrong type"),
+        ("<plist><plist><array/></plist></plist>", "it contains more than one property list"),
+        ("<plist><array/></plist>\n<plist version=\"1.0\"><array/></plist>", "it contains more than one property list"),
+        ("<plist><array><?></array></plist>", "it has an empty processing instruction"),
         (
             "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
             "two keys of a dictionary are equal, or differ only in their Unicode form"
@@ -120,6 +132,51 @@ struct PropertyListDocumentTests {
             <key>b</key><true/><key></key><true/></dict><dict><key>a</key><true/></dict></array></plist>
             """
         #expect(try PropertyListDocument.decode([Anything].self, from: Array(list.utf8)).count == 2)
+    }
+
+    @Test(arguments: [
+        ("<key>a&amp;b</key>", "<key>a&#38;b</key>"), ("<key>A</key>", "<key>&#x41;</key>"),
+        ("<key>&lt;&gt;&quot;&apos;</key>", "<key>&#60;&#x3E;&#x22;&#39;</key>"),
+        ("<key >a</key>", "<key>a</key>"), ("<key\n>a</key>", "<key>a</key>"),
+        ("<key x=\"1\">a</key>", "<key>a</key >"), ("<key/>a</key>", "<key>a</key>"),
+        ("<key>a\r\nb</key>", "<key>a\nb</key>"), ("<key>a\rb</key>", "<key>a&#10;b</key>"),
+        ("<key>e&#x301;</key>", "<key>\u{E9}</key>"),
+    ])
+    func `Refuses two keys that the decoder reads as one key`(one: String, other: String) throws {
+        let (first, second) = (one + "<true/>", other + "<false/>")
+        for list in ["<dict>\(first)\(second)</dict>", "<dict><key>x</key><dict>\(second)\(first)</dict></dict>"] {
+            let error = #expect(throws: PropertyListDocument.Unreadable.self) {
+                try PropertyListDocument.decode(Anything.self, from: Array("<plist>\(list)</plist>".utf8))
+            }
+            #expect(error?.reason.hasPrefix("two keys of a dictionary are equal") == true)
+        }
+        for key in [one, other] {
+            let list = "<plist><dict>\(key)<true/></dict></plist>"
+            #expect(try PropertyListDocument.decode([String: Bool].self, from: Array(list.utf8)).count == 1)
+        }
+    }
+
+    @Test(arguments: [
+        ("<![CDATA[x]]>", "a CDATA section or a comment"), ("a<![CDATA[x]]>b", "a CDATA section or a comment"),
+        ("a<!-- b -->", "a CDATA section or a comment"), ("&canary;", "an unknown entity"),
+        ("a&amp", "an unknown entity"), ("&#xD800;", "an unknown entity"), ("& ;", "an unknown entity"),
+    ])
+    func `Refuses a key whose text it cannot compare`(key: String, part: String) throws {
+        let list = "<plist><dict><key>\(key)</key><true/></dict></plist>"
+        let error = #expect(throws: PropertyListDocument.Unreadable.self) {
+            try PropertyListDocument.decode(Anything.self, from: Array(list.utf8))
+        }
+        #expect(error?.reason.hasPrefix("a key contains \(part): convert the file") == true)
+    }
+
+    @Test(arguments: [DocumentFormat.binary, .xml])
+    func `Saves and reads keys with any character of XML`(format: DocumentFormat) throws {
+        let keys = [
+            "", "a&b", "a&amp;b", "&#38;", "<![CDATA[x]]>", "</key>", "\"'", "a\rb", "a\nb", "a\r\nb", "\u{E9}",
+        ]
+        let value = Dictionary(uniqueKeysWithValues: keys.enumerated().map { ($1, $0) })
+        let bytes = [UInt8](try PropertyListDocument.encode(value, format: format))
+        #expect(try PropertyListDocument.decode([String: Int].self, from: bytes) == value)
     }
 
     /// Python's `plistlib` writes such lists. `objects` are the values, and `offsets` their positions.
