@@ -376,6 +376,23 @@ struct OutboxTests {
         #expect(try await notes.item(id)?.text == "old")
     }
 
+    /// The first attempt takes effect after the check of the second, which the service or the network only postpones.
+    @Test(arguments: [NoteService.Fault.status(429, ["Retry-After": "1"]), .status(408), .refused])
+    func `Checks for a lost change again after a postponed attempt`(fault: NoteService.Fault) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail { $0.method == .post ? .status(502) : nil }
+        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown])
+        await scene.service.fail { $0.method == .post ? fault : nil }
+        #expect(try await notes.synchronize(ignoringBackOff: true).pending.map(\.state) == [.unknown])
+        await scene.service.create("new")
+        await scene.service.fail(when: nil)
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+        #expect(await scene.service.count == 1)
+    }
+
     @Test func `Does not repeat a change that the user keeps after a lost response`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()

@@ -313,8 +313,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 case .later, .signIn: failure != nil && !(failure is RemoteFailure)
                 default: false
                 }
+            // If this attempt is only postponed, an earlier one may still take effect.
+            let wasSent = entry.pending.state == .unknown || entry.pending.state == .sending
+            let stateIfNotDone: ChangeState =
+                switch outcome {
+                case .later where wasSent, .pause where wasSent: .unknown
+                default: .queued
+                }
             try await note(
-                outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: .queued,
+                outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: stateIfNotDone,
                 ifUnknown: .unknown, isItemGone: isItemGone)
         }
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
