@@ -17,8 +17,9 @@ public struct SynchronizationReport: Sendable {
     /// The remaining changes.
     public var pending: [PendingChange] = []
 
-    /// The reason why the synchronization ended early or the service responded to no request; otherwise `nil`. A change
-    /// that failed alone has its reason in ``PendingChange/lastProblem``.
+    /// The reason why the synchronization ended early or the service responded to no request, or else why the stored item
+    /// of a sent change was not updated; otherwise `nil`. A change that failed alone has its reason in
+    /// ``PendingChange/lastProblem``.
     public var problem: AccountError?
 }
 
@@ -115,6 +116,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     /// The number of attempts since the last response from the service.
     private var silenceCount = 0
     private var lastSilence: AccountError?
+    /// Why the stored item of a sent change was not updated.
+    private var outdatedItem: AccountError?
     private var hasResponse = false
     private let contact = ServiceContact()
 
@@ -146,6 +149,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             onProgress?(report.sentCount, try await collection.outbox.pending().count)
         }
         if !hasResponse, report.problem == nil { report.problem = lastSilence }
+        if report.problem == nil { report.problem = outdatedItem }
         report.pending = try await collection.outbox.pending().map(\.pending)
         return report
     }
@@ -438,7 +442,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         try await collection.outbox.remove(
             entry, made: item?.id, version: item.flatMap { collection.remote.version(of: $0) })
         report.sentCount += 1
-        if let failure { throw failure }
+        guard let failure else { return }
+        let known = failure as? AccountError
+        if failure is CancellationError || known?.code == .cancelled || known?.isOfThisMachine == true { throw failure }
+        try await collection.checkIsCurrent()
+        let id = item?.id ?? entry.change.object
+        outdatedItem = AccountError(
+            .requestFailed,
+            "a change of \(id) was sent, but the stored item cannot be updated"
+                + (failure.userReason.map { " (\($0))" } ?? ""), hint: "refresh the item", cause: failure)
     }
 
     private func show(_ change: Change, _ item: RemoteItem?) async throws {
