@@ -335,6 +335,20 @@ struct OutboxTests {
         #expect(await scene.service.applied.values.map { $0 } == [1])
     }
 
+    @Test func `Gives a refused change that the user keeps a new ID`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let refused = try #require(try await notes.add(.create("new")))
+        await scene.service.fail(.status(422))
+        #expect(try await notes.synchronize().pending.map(\.state) == [.refused])
+        #expect(try await notes.resolve(refused.id, .keepMine))
+        let kept = try #require(try await notes.pendingChanges().first)
+        #expect(kept.state == .queued && kept.id != refused.id && kept.change.object == refused.object)
+        #expect(kept.change.madeAt == refused.madeAt && kept.change.sentAt == nil)
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.notes.map(\.text) == ["new"])
+    }
+
     @Test func `Drops a refused item that the user deletes`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()

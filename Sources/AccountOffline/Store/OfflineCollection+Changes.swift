@@ -51,7 +51,8 @@ extension OfflineCollection {
         case discard
     }
 
-    /// Applies the user's decision to a change.
+    /// Applies the user's decision to a change. If the service refused the change, ``Decision/keepMine`` gives the change
+    /// a new ID, because a service may repeat its refusal of the same idempotency key.
     ///
     /// - Returns: `false` if there is no change with this ID.
     public func resolve(_ id: Change.ID, _ decision: Decision) async throws(AccountError) -> Bool {
@@ -61,7 +62,7 @@ extension OfflineCollection {
                 switch decision {
                 case .discard: try await outbox.discard(entry)
                 case .keepMine:
-                    var change = entry.change
+                    var change = entry.pending.state == .refused ? entry.change.anew : entry.change
                     change.base = nil
                     // If the response to a change was lost, the next run still checks first at the service whether the
                     // change took effect.
