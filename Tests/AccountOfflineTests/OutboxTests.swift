@@ -344,7 +344,7 @@ struct OutboxTests {
         #expect(try await notes.resolve(refused.id, .keepMine))
         let kept = try #require(try await notes.pendingChanges().first)
         #expect(kept.state == .queued && kept.id != refused.id && kept.change.object == refused.object)
-        #expect(kept.change.madeAt == refused.madeAt && kept.change.sentAt == nil)
+        #expect(kept.change.body == refused.body && kept.change.sentAt == nil)
         #expect(try await notes.synchronize().sentCount == 1)
         #expect(await scene.service.notes.map(\.text) == ["new"])
     }

@@ -57,15 +57,13 @@ public enum RemoteAnswer: Sendable, Hashable {
     private static func isJSON(_ body: Data) -> Bool {
         guard beginsLikeJSON(body) else { return false }
         return AnyJSON.isWhole(body)
-            || JSONText(
-                JSONText.repairingStrings(of: Array(Array(body)[...].withoutByteOrderMark))[...], depthLimit: .max) != nil
+            || JSONText(JSONText.repairingStrings(of: Array(body.withoutByteOrderMark))[...], depthLimit: .max) != nil
     }
 
     /// Returns whether a body begins like a JSON object or array, unlike a web page or a text.
     static func beginsLikeJSON(_ body: Data) -> Bool {
         // Some services send a byte order mark, which a client may ignore (RFC 8259, section 8.1).
-        let text = body.starts(with: [0xEF, 0xBB, 0xBF]) ? body.dropFirst(3) : body
-        let first = text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        let first = body.withoutByteOrderMark.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 }

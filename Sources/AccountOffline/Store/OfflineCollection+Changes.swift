@@ -451,7 +451,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         outdatedItem = AccountError(
             .requestFailed,
             "a change of \(id) was sent, but the stored item cannot be updated"
-                + (failure.userReason.map { " (\($0))" } ?? ""), hint: "refresh the item", cause: failure)
+                + (failure.userReason.map { " (\($0))" } ?? ""), cause: failure)
     }
 
     private func show(_ change: Change, _ item: RemoteItem?) async throws {
