@@ -131,6 +131,21 @@ struct ListTests {
         #expect(try scene.rows() == before)
     }
 
+    @Test(arguments: [false, true])
+    func `Ends the counts of idle requests on a 304 response`(changesLinks: Bool) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(Notes(hasNumbers: false))
+        _ = try await notes.refresh("all")
+        for expected in 1...3 {
+            let count = try await notes.lists.noteIdleRequest(for: "all")
+            #expect(count.recent == expected && count.all == expected)
+        }
+        if changesLinks { await scene.service.changeLinks() }
+        #expect(try await notes.refresh("all").source == .notModified)
+        let count = try await notes.lists.noteIdleRequest(for: "all")
+        #expect(count.recent == 1 && count.all == 1)
+    }
+
     @Test func `Updates the next page on a 304 response with a new Link header`() async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(hasNumbers: false))

@@ -335,6 +335,20 @@ struct OutboxTests {
         #expect(await scene.service.applied.values.map { $0 } == [1])
     }
 
+    @Test func `Gives a refused change that the user keeps a new ID`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let refused = try #require(try await notes.add(.create("new")))
+        await scene.service.fail(.status(422))
+        #expect(try await notes.synchronize().pending.map(\.state) == [.refused])
+        #expect(try await notes.resolve(refused.id, .keepMine))
+        let kept = try #require(try await notes.pendingChanges().first)
+        #expect(kept.state == .queued && kept.id != refused.id && kept.change.object == refused.object)
+        #expect(kept.change.body == refused.body && kept.change.sentAt == nil)
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.notes.map(\.text) == ["new"])
+    }
+
     @Test func `Drops a refused item that the user deletes`() async throws {
         let scene = try await scene()
         let notes = try await scene.open()
@@ -374,6 +388,23 @@ struct OutboxTests {
         #expect(isFound && problem == nil)
         #expect(try await notes.pendingChanges().isEmpty)
         #expect(try await notes.item(id)?.text == "old")
+    }
+
+    /// The first attempt takes effect after the check of the second, which the service or the network only postpones.
+    @Test(arguments: [NoteService.Fault.status(429, ["Retry-After": "1"]), .status(408), .refused])
+    func `Checks for a lost change again after a postponed attempt`(fault: NoteService.Fault) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail { $0.method == .post ? .status(502) : nil }
+        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown])
+        await scene.service.fail { $0.method == .post ? fault : nil }
+        #expect(try await notes.synchronize(ignoringBackOff: true).pending.map(\.state) == [.unknown])
+        await scene.service.create("new")
+        await scene.service.fail(when: nil)
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+        #expect(await scene.service.count == 1)
     }
 
     @Test func `Does not repeat a change that the user keeps after a lost response`() async throws {

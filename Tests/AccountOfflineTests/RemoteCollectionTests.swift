@@ -121,6 +121,8 @@ struct RemoteCollectionTests {
             (.delete, 410, "{}", .gone), (.delete, 404, "{", .foreign), (.delete, 205, "", .done),
             (.star, 204, "", .done), (.star, 200, "", .foreign), (.star, 403, " {}", .refused),
             (nil, 200, "[]", .done), (nil, 204, "", .foreign), (nil, 404, "{}", .gone), (nil, 304, "", .foreign),
+            (nil, 200, "\u{FEFF}{}", .done), (.create, 422, "\u{FEFF} [\"\\uD800\"]", .refused),
+            (.delete, 404, "\u{FEFF}{}", .gone), (nil, 200, "\u{FEFF}", .foreign), (nil, 200, "\u{FEFF}<p>", .foreign),
             (nil, 200, "1", .foreign), (nil, 500, "{}", .foreign), (nil, 206, "{}", .foreign),
         ] as [(ChangeKind?, Int, String, RemoteAnswer)])
     func `Recognizes the answers of a service with JSON`(

@@ -63,6 +63,24 @@ struct UnreadableItemTests {
         #expect(snapshot.unreadableIDs == ["odd"])
     }
 
+    @Test func `Sends the other changes past an item that cannot be decoded`() async throws {
+        let scene = try await OfflineScene()
+        let odd = await scene.service.create("old")
+        let other = await scene.service.create("old")
+        let notes = try await scene.open()
+        await scene.service.fail(
+            .status(200, body: #"[{"id":"\#(odd)","text":"x","version":"1","isStarred":false},\#(Self.note(other))]"#))
+        _ = try await notes.refresh("all")
+        try await notes.add(Change(.star, of: odd))
+        try await notes.add(Change(.star, of: other))
+        let report = try await notes.synchronize()
+        #expect(report.sentCount == 2 && report.pending.isEmpty)
+        #expect(report.problem?.message.contains(odd) == true)
+        #expect(report.problem?.message.contains("DecodingError") == false)
+        #expect(await scene.service.notes.allSatisfy(\.isStarred))
+        #expect(try await notes.item(other)?.isStarred == true)
+    }
+
     @Test func `Removes no item because of a response with an unidentified item`() async throws {
         let scene = try await OfflineScene()
         for number in 1...3 { await scene.service.create("text \(number)") }

@@ -12,7 +12,7 @@ extension Gists {
             try await gists.add(change)
             if isPrinted, !json { Output.say("Stored as \(change.object).") }
         }
-        let objects = Set(changes.map(\.object))
+        var objects = Set(changes.map(\.object))
         let report: SynchronizationReport
         do {
             report = try await gists.synchronize()
@@ -21,6 +21,8 @@ extension Gists {
             Output.say("queued; another process is sending: `gists status` shows what is left")
             return
         }
+        // After a create was sent, later changes of the item have the service's ID.
+        for change in changes { objects.insert(try await gists.currentID(of: change.object)) }
         let left = report.pending.filter { objects.contains($0.change.object) }
         if json {
             try Output.print(json: ["pending": left.map(PendingDocument.init)])

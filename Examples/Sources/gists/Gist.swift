@@ -23,7 +23,8 @@ struct Gist: Sendable {
     /// Whether a gist in a list, which has no texts, may be the gist that an edit creates.
     func mayHave(_ edit: GistEdit) -> Bool {
         description ?? "" == edit.description ?? ""
-            && (files.count == edit.files.count || truncated == true && files.count < edit.files.count)
+            && (files.count == edit.files.count || lacksFiles && files.count < edit.files.count)
+            && unreadableFiles.allSatisfy { edit.files[$0] != nil }
             && files.allSatisfy { name, file in
                 edit.files[name].map { file.size ?? $0.content.utf8.count == $0.content.utf8.count } ?? false
             }

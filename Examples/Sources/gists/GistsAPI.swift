@@ -392,9 +392,11 @@ struct GistsAPI: RemoteCollection {
         _ gist: Gist, _ edit: GistEdit, isNew: Bool, _ fetch: RemoteTransport
     ) async throws -> Bool {
         guard gist.hasDescription(of: edit) else { return false }
+        // Without a readable file, the gist may be another one, and the text of the user would be lost.
+        if isNew, gist.files.isEmpty { return false }
         for (name, wanted) in edit.files {
             guard let file = gist.files[name] else {
-                if isNew, gist.truncated == true { continue }
+                if isNew, gist.truncated == true || gist.unreadableFiles.contains(name) { continue }
                 return false
             }
             // Compare bytes: equal strings may differ in their normal form.

@@ -191,9 +191,12 @@ extension Gists {
             try await gists.add(Change(other.change.kind, of: change.object))
         }
         for other in later + [pending] { _ = try await gists.resolve(other.id, .discard) }
-        let missing = gist.files.keys.filter { texts[$0] == nil }.sorted().map(\.shown)
+        let missing = (gist.files.keys.filter { texts[$0] == nil } + gist.unreadableFiles).sorted().map(\.shown)
         if !missing.isEmpty {
             Output.say("Without these files, whose whole text is not stored here: \(missing.joined(separator: ", ")).")
+        }
+        if gist.truncated == true {
+            Output.say("Without the files of this gist that the service did not send (GitHub sends at most 300).")
         }
         Output.say("It is created again with the next `gists sync`. Until then, its ID is \(change.object).")
     }

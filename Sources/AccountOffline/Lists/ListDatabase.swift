@@ -420,9 +420,14 @@ struct ListDatabase: Sendable {
 
     // MARK: Writing
 
-    func touch(_ name: String, next: String?, at date: Date) async throws {
+    /// Stores the time at which the service confirmed the first page of a list.
+    ///
+    /// - Parameter isPaging: Whether the app requests further pages, so that the counts of idle requests continue.
+    func touch(_ name: String, next: String?, isPaging: Bool, at date: Date) async throws {
         try await write { database in
             guard var list = try list(name, database) else { return }
+            let endsCounts = !isPaging && list.stored.record.hasCounts
+            if endsCounts { list.stored.record.endCounts() }
             // A 304 response may contain new links, because links can change without the page. If the response contains
             // no links, keep the stored links.
             if let next, next != list.stored.record.next {
@@ -430,6 +435,8 @@ struct ListDatabase: Sendable {
                     list.stored.record.segments[0].next = next
                 }
                 list.stored.record.next = next
+                try save(list.stored.record, at: date, list.number, name, database)
+            } else if endsCounts {
                 try save(list.stored.record, at: date, list.number, name, database)
             } else {
                 try database.execute(
@@ -488,10 +495,10 @@ struct ListDatabase: Sendable {
                     try remove(items.map(\.number), isGone: false, database)
                     return Stored(isEndless: true)
                 }
+                record.idleCount = nil
             } else if !isPaging {
-                (record.restartCount, record.idleRestartCount, record.allIdleCount) = (nil, nil, nil)
+                record.endCounts()
             }
-            if isAlone || !isPaging { record.idleCount = nil }
             record.emptySince = nil
             record.validators = page.validators.isEmpty ? nil : page.validators
             record.firstPage = Data(page.items.map(\.key).joined())

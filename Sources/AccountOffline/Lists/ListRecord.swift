@@ -55,6 +55,14 @@ struct ListRecord: Codable, Sendable, Equatable {
     /// Whether the pages have not fit together so often that they probably never will. Other clients may also change the list
     /// faster than this one reads it, and then each restart brings a new row.
     var isEndless: Bool { idleRestartCount ?? 0 > 20 || restartCount ?? 0 > 100 }
+
+    var hasCounts: Bool { [idleCount, allIdleCount, restartCount, idleRestartCount].contains { $0 != nil } }
+
+    /// Ends the counts, because the user requests the list again.
+    mutating func endCounts() {
+        (idleCount, allIdleCount) = (nil, nil)
+        (restartCount, idleRestartCount) = (nil, nil)
+    }
 }
 
 /// The validators of a conditional request (RFC 9110, section 8.8).

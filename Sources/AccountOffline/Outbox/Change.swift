@@ -8,7 +8,8 @@ public import Foundation
 /// A change by the user that the app sends to the service.
 public struct Change: Codable, Sendable, Hashable, Identifiable {
     /// The identifier, which is the same for all attempts. It is the idempotency key for services that support
-    /// idempotency keys.
+    /// idempotency keys. If the service refused the change, and the user corrects or keeps it, the change gets a new
+    /// identifier.
     public let id: UUID
 
     /// The kind of change.

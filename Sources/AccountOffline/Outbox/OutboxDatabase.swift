@@ -345,7 +345,7 @@ extension Change {
 
 extension Change {
     /// The change with a new ID: a service may repeat its refusal of the same idempotency key.
-    fileprivate var anew: Change { Change(kind, of: object, body: body, base: base, at: madeAt) }
+    var anew: Change { Change(kind, of: object, body: body, base: base, at: madeAt) }
 }
 
 extension PendingChange {

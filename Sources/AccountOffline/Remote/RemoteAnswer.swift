@@ -57,12 +57,13 @@ public enum RemoteAnswer: Sendable, Hashable {
     private static func isJSON(_ body: Data) -> Bool {
         guard beginsLikeJSON(body) else { return false }
         return AnyJSON.isWhole(body)
-            || JSONText(JSONText.repairingStrings(of: Array(body))[...], depthLimit: .max) != nil
+            || JSONText(JSONText.repairingStrings(of: Array(body.withoutByteOrderMark))[...], depthLimit: .max) != nil
     }
 
     /// Returns whether a body begins like a JSON object or array, unlike a web page or a text.
     static func beginsLikeJSON(_ body: Data) -> Bool {
-        let first = body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        // Some services send a byte order mark, which a client may ignore (RFC 8259, section 8.1).
+        let first = body.withoutByteOrderMark.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 }

@@ -17,8 +17,9 @@ public struct SynchronizationReport: Sendable {
     /// The remaining changes.
     public var pending: [PendingChange] = []
 
-    /// The reason why the synchronization ended early or the service responded to no request; otherwise `nil`. A change
-    /// that failed alone has its reason in ``PendingChange/lastProblem``.
+    /// The reason why the synchronization ended early or the service responded to no request, or else why the stored item
+    /// of a sent change was not updated; otherwise `nil`. A change that failed alone has its reason in
+    /// ``PendingChange/lastProblem``.
     public var problem: AccountError?
 }
 
@@ -50,7 +51,8 @@ extension OfflineCollection {
         case discard
     }
 
-    /// Applies the user's decision to a change.
+    /// Applies the user's decision to a change. If the service refused the change, ``Decision/keepMine`` gives the change
+    /// a new ID, because a service may repeat its refusal of the same idempotency key.
     ///
     /// - Returns: `false` if there is no change with this ID.
     public func resolve(_ id: Change.ID, _ decision: Decision) async throws(AccountError) -> Bool {
@@ -60,7 +62,7 @@ extension OfflineCollection {
                 switch decision {
                 case .discard: try await outbox.discard(entry)
                 case .keepMine:
-                    var change = entry.change
+                    var change = entry.pending.state == .refused ? entry.change.anew : entry.change
                     change.base = nil
                     // If the response to a change was lost, the next run still checks first at the service whether the
                     // change took effect.
@@ -115,6 +117,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     /// The number of attempts since the last response from the service.
     private var silenceCount = 0
     private var lastSilence: AccountError?
+    /// Why the stored item of a sent change was not updated.
+    private var outdatedItem: AccountError?
     private var hasResponse = false
     private let contact = ServiceContact()
 
@@ -146,6 +150,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             onProgress?(report.sentCount, try await collection.outbox.pending().count)
         }
         if !hasResponse, report.problem == nil { report.problem = lastSilence }
+        if report.problem == nil { report.problem = outdatedItem }
         report.pending = try await collection.outbox.pending().map(\.pending)
         return report
     }
@@ -313,8 +318,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 case .later, .signIn: failure != nil && !(failure is RemoteFailure)
                 default: false
                 }
+            // If this attempt is only postponed, an earlier one may still take effect.
+            let wasSent = entry.pending.state == .unknown || entry.pending.state == .sending
+            let stateIfNotDone: ChangeState =
+                switch outcome {
+                case .later where wasSent, .pause where wasSent: .unknown
+                default: .queued
+                }
             try await note(
-                outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: .queued,
+                outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: stateIfNotDone,
                 ifUnknown: .unknown, isItemGone: isItemGone)
         }
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
@@ -431,7 +443,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         try await collection.outbox.remove(
             entry, made: item?.id, version: item.flatMap { collection.remote.version(of: $0) })
         report.sentCount += 1
-        if let failure { throw failure }
+        guard let failure else { return }
+        let known = failure as? AccountError
+        if failure is CancellationError || known?.code == .cancelled || known?.isOfThisMachine == true { throw failure }
+        try await collection.checkIsCurrent()
+        let id = item?.id ?? entry.change.object
+        outdatedItem = AccountError(
+            .requestFailed,
+            "a change of \(id) was sent, but the stored item cannot be updated"
+                + (failure.userReason.map { " (\($0))" } ?? ""), cause: failure)
     }
 
     private func show(_ change: Change, _ item: RemoteItem?) async throws {

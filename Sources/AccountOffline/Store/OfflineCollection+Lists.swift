@@ -133,7 +133,7 @@ extension OfflineCollection {
             }
             try await checkIsCurrent()
             let links = try remote.page(head, body)
-            try await lists.touch(list, next: links.next, at: clock.now)
+            try await lists.touch(list, next: links.next, isPaging: isPaging, at: clock.now)
             return .notModified
         }
     }
