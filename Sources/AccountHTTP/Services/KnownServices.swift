@@ -169,7 +169,7 @@ extension KnownService {
     /// counts.
     public static let auth0 = KnownService(
         name: "auth0", title: "Auth0", issuer: "https://TENANT.auth0.com",
-        issuerForms: ["https://TENANT.REGION.auth0.com"],
+        issuerForms: ["https://TENANT.LOCATION.auth0.com"],
         registrationPage: "https://manage.auth0.com/dashboard",
         registrationAdvice:
             "Create an application of the type Native with the callback URL http://127.0.0.1:8400/callback.",

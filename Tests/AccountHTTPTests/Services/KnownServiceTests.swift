@@ -39,9 +39,10 @@ struct KnownServiceTests {
 
     /// Returns a URL of a form.
     private static func example(_ form: String) -> String {
-        ["HOST", "TENANT", "REGION", "ORG", "POOL", "DOMAIN", "PROJECT", "REALM"].reduce(form) {
+        ["HOST", "TENANT", "LOCATION", "ORG", "POOL", "DOMAIN", "PROJECT", "REALM"].reduce(form) {
             $0.replacing($1, with: $1.lowercased())
         }
+        .replacing("REGION", with: "eu-west-1")
     }
 
     @Test(

@@ -66,7 +66,7 @@ struct ServiceAuthorityTests {
     @Test func `Changes no profile with a login that does not offer it`() async throws {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let before = store.account
-        await expectAccountError(.serviceUnavailable) {
+        await expectAccountError(.misconfigured) {
             try await store.updateProfile(with: OtherLogin()) { $0.nickname = "Ally" }
         }
         #expect(store.account == before)
