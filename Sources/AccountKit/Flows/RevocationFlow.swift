@@ -77,9 +77,12 @@ extension Flows {
     /// three times, AccountKit does not ask that service again for these tokens.
     func deliverDue(after account: Account, at authority: any AccountAuthority) {
         guard deliversRevocations, ThreadSupply.isSufficient else { return }
+        // A later sign-out sends its own tokens.
+        let now = vault.clock.now
         deliveries.begin {
             let mine = await vault.revocations.pending().filter {
                 authority.isAuthority(of: $0.payload.account) && $0.payload.account.usesSameClient(as: account)
+                    && $0.payload.date <= now
             }
             await deliver(mine.map { ($0, authority) })
         }

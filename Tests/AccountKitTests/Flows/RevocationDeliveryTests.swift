@@ -54,6 +54,7 @@ struct RevocationDeliveryTests {
         let store = store
         let service = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
         try await store.signIn(username: "bob", password: Secret("p"), with: service)
+        clock.advance(by: .seconds(1))
         try await store.signOut(with: service)
         clock.advance(by: .seconds(60))
         try await store.signIn(token: Secret("given"), with: service)
