@@ -326,7 +326,7 @@ public struct ServiceDescription: Sendable {
     /// The page on which the user registers an app, to obtain a client ID.
     public var registrationPage: String
 
-    /// What to enter on the ``registrationPage``; `nil` if there is nothing to say.
+    /// The settings to enter on the ``registrationPage``; `nil` if the service needs none.
     public var registrationAdvice: String?
 
     /// Whether the service supports a sign-in with the browser.

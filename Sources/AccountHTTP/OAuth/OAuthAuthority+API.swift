@@ -1,7 +1,7 @@
 package import AccountKit
 import AccountSupport
 
-/// What an authority knows about the API that names its service.
+/// The API that names the service of an authority.
 extension OAuthAuthority {
     private var api: APIServices? { if case .api(let api) = origin { api } else { nil } }
 

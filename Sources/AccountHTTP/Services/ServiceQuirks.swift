@@ -55,7 +55,7 @@ struct ServiceQuirks: Sendable, Hashable {
     var authorizationParameters: [String: String] = [:]
 }
 
-/// What an error of a service means, if the standards do not define it, or if the service says more in another member.
+/// The meaning of an error of a service, if the standards do not define it, or if the service says more in another member.
 struct ErrorMeaning: Sendable, Hashable {
     enum Request: Sendable {
         case signIn

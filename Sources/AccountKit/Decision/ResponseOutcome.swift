@@ -24,7 +24,7 @@ package enum ResponseOutcome: Equatable, Sendable {
     /// The time to wait if a service reports its rate limit without a time.
     package static let usualPause = Duration.seconds(60)
 
-    /// What a response says, according to its status and its form. The adapter for a service decides this, because each
+    /// The meaning of a response, according to its status and its form. The adapter for a service decides this, because each
     /// service has its own form.
     package enum Answer: Sendable {
         case done

@@ -189,7 +189,7 @@ extension OfflineCollection {
     private func confirmingEnd(
         of page: SealedPage, in list: String, at cursor: String?, isFirst: Bool
     ) async throws -> SealedPage {
-        // An unexpectedly empty list has a rule of its own.
+        // Another rule handles an unexpectedly empty list.
         guard page.next == nil, !(isFirst && page.items.isEmpty),
             let end = try await lists.end(page, of: list, isFirst: isFirst)
         else { return page }
