@@ -52,7 +52,7 @@ extension AccountApplication {
     /// A signal ends the process only after pending tokens are stored; see `AccountStore.delaySignals()`.
     ///
     /// ```swift
-    /// try Notes.store().makeShared()
+    /// AccountStore.shared = try Notes.store()
     /// ```
     ///
     /// - Parameters:

@@ -86,7 +86,7 @@ extension AccountStore {
     /// }
     /// ```
     ///
-    /// Calls of ``AccountStore/makeShared()`` in `body` have no effect outside `body`. A detached task uses the shared
+    /// Setting ``AccountStore/shared`` in `body` has no effect outside `body`. A detached task uses the shared
     /// store of the process.
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result

@@ -111,7 +111,7 @@ import Testing
 
     @Test func `Maps each error to its exit code from sysexits`() {
         let codes: [(AccountError.Code, Int32)] = [
-            (.invalidArgument, 64), (.noKey, 65), (.authenticationFailed, 65), (.damaged, 65),
+            (.invalidArgument, 64), (.noKey, 65), (.wrongKeyOrDamaged, 65), (.damaged, 65),
             (.unsupportedVersion, 65),
             (.tooLarge, 65), (.insecureContainer, 65), (.serviceUnavailable, 69), (.requestFailed, 69),
             (.inaccessible, 74),

@@ -170,7 +170,7 @@ import Testing
             Issue.record("another app's archive opened")
             return
         }
-        #expect(error.code == .authenticationFailed)
+        #expect(error.code == .wrongKeyOrDamaged)
         #expect(error.message.hasPrefix("\(folder.archive) "), "\(error)")
 
         let work = folder.documents + "/Sessions/work"
@@ -184,6 +184,6 @@ import Testing
             Issue.record("another session's archive opened")
             return
         }
-        #expect(error.code == .authenticationFailed)
+        #expect(error.code == .wrongKeyOrDamaged)
     }
 }

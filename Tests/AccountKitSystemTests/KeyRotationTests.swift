@@ -47,7 +47,7 @@ struct KeyRotationTests {
         // The old key does not open the new archive.
         try before.key.write(to: URL(filePath: file.path))
         let state = await AccountStore(container: container).load()
-        #expect(state == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(state == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
     }
 
     @Test func `Continues with the new key in another process that opened the archive`() async throws {

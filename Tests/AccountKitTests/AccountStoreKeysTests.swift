@@ -50,7 +50,7 @@ struct AccountStoreKeysTests {
         #expect(person.questions == [.new])
         for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
         #expect(await self.store(Self.environment).load() == .unreadable(AccountError(.noKey, "")))
-        #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
     }
 
     @Test func `Keeps every key slot in a save`() async throws {
@@ -94,7 +94,7 @@ struct AccountStoreKeysTests {
         #expect(slip.questions == [.existing(attempt: 1), .existing(attempt: 2)])
 
         let stranger = Person("a", "b", "c", "one two")
-        #expect(await store(stranger.key).load() == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(await store(stranger.key).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
         #expect(stranger.questions == [1, 2, 3].map { .existing(attempt: $0) })
 
         let gone = Person()
@@ -309,7 +309,7 @@ struct AccountStoreKeysTests {
         #expect(await opens(Self.file))
         #expect(
             await self.store(Person("old", "old", "old").key).load()
-                == .unreadable(AccountError(.authenticationFailed, "")))
+                == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
         #expect(try archive().dataKeyID != dataKey)
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .passphrase])
     }

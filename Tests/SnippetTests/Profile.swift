@@ -63,7 +63,7 @@ enum Profiles {
 
     static func send(_ store: AccountStore, _ authority: any AccountAuthority) async throws {
         // snippet.send
-        try await store.updateProfile(with: authority) { $0.nickname = "Al" }
+        try await store.sendProfile(to: authority) { $0.nickname = "Al" }
         // snippet.end
     }
 }
@@ -116,7 +116,7 @@ struct ProfileTests {
         }
         let profiles: [UserProfile] = [["updated": "yesterday"], ["active": 1], ["count": 3.5], ["count": "3"]]
         for profile in profiles {
-            #expect(throws: DecodingError.self) { try profile.decoded(as: Claims.self) }
+            expectAccountError(.damaged) { try profile.decoded(as: Claims.self) }
         }
     }
 

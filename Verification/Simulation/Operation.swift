@@ -161,7 +161,7 @@ final class Operation: @unchecked Sendable {
             case .refresh: return .account(try await store.refresh(with: authority, timeout: nil))
             case .update: return .account(try await store.update { $0.addPoint() })
             case .updateProfile:
-                return .account(try await store.updateProfile(with: authority) { $0.nickname = "nickname \(number)" })
+                return .account(try await store.sendProfile(to: authority) { $0.nickname = "nickname \(number)" })
             case .signIn:
                 return .account(try await store.signIn(username: user, password: Secret("p"), with: authority))
             case .signInByDevice:

@@ -231,7 +231,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
 
     private func expiry(of account: Account, isRenewed: Bool) -> String {
         guard let expiresAt = account.credentials.expiresAt else { return "unknown" }
-        let isExpired = account.credentials.expires(within: .zero, of: Date())
+        let isExpired = account.credentials.isExpired(at: Date())
         let state = isRenewed ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
         return (isExpired ? "expired " : "") + time(expiresAt) + state
     }

@@ -7,7 +7,7 @@ extension AccountError {
     /// error, 75 busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
     public var exitCode: Int32 {
         switch code {
-        case .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
+        case .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
         case .serviceUnavailable, .requestFailed: 69
         case .busy, .conflict, .storeUnreachable: 75
         case .notSignedIn, .renewalRefused, .signInRefused, .insufficientScope, .stepUpRequired: 77

@@ -174,7 +174,7 @@ package enum StateText {
 
 extension Account {
     func isOver(at date: Date) -> Bool {
-        !credentials.isRenewable && credentials.expires(within: .zero, of: date)
+        !credentials.isRenewable && credentials.isExpired(at: date)
             && !credentials.isFromFuture(at: date)
     }
 }

@@ -118,7 +118,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Returns: The value, or `nil` if there is no document yet.
     /// - Throws: `damaged` if the document cannot be read, or if there are files whose document is missing;
     ///   `inaccessible`, `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or
-    ///   `authenticationFailed` if the document is encrypted and cannot be opened. The document stays unchanged.
+    ///   `wrongKeyOrDamaged` if the document is encrypted and cannot be opened. The document stays unchanged.
     public func read() throws(AccountError) -> Value? {
         if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
         guard let attachments, try attachments.files.hasFiles() else { return nil }
@@ -248,7 +248,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Parameters:
     ///   - id: The ID of the file.
     ///   - destination: The path of the copy.
-    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it cannot be decrypted;
+    /// - Throws: `damaged` if the file is missing; `wrongKeyOrDamaged` if it cannot be decrypted;
     ///   `inaccessible` if the copy cannot be written.
     public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
         let files = try files()

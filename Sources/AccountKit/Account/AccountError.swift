@@ -29,12 +29,11 @@ public struct AccountError: Error, Sendable {
 
 extension AccountError {
     /// A kind of error. Later versions may add codes, so a `switch` needs a `default`.
-    public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code in JSON output.
         public let rawValue: String
 
-        /// Creates a code for a type that an app implements, such as its own authority or storage.
-        public init(rawValue: String) { self.rawValue = rawValue }
+        package init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code in JSON output.
         public var description: String { rawValue }
@@ -43,9 +42,9 @@ extension AccountError {
         public static let noKey = Code(rawValue: "noKey")
 
         /// The archive is well-formed, but cannot be opened: the key is wrong, or bytes were changed.
-        public static let authenticationFailed = Code(rawValue: "wrongKeyOrDamaged")
+        public static let wrongKeyOrDamaged = Code(rawValue: "wrongKeyOrDamaged")
 
-        /// The file is not an archive, or is incomplete.
+        /// A file is not in the expected format, or is incomplete; or a profile field does not fit the type of the app.
         public static let damaged = Code(rawValue: "damaged")
 
         /// A later version wrote the archive, or the archive uses an option that this version does not support.

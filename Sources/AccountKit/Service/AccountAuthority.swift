@@ -82,30 +82,6 @@ extension AccountAuthority {
     public var accountIssuer: String? { nil }
 }
 
-/// A user at the service.
-public struct Identity: Sendable, Hashable {
-    /// The id of the user.
-    public var id: String
-
-    /// The user name.
-    public var username: String?
-
-    /// The profile fields that the service returned. Other fields keep their values.
-    public var profile: UserProfile
-
-    /// Creates an identity.
-    public init(id: String, username: String? = nil, profile: UserProfile = UserProfile()) {
-        self.id = id
-        self.username = username
-        self.profile = profile
-    }
-
-    /// Creates an identity for a service with numeric user ids.
-    public init(id: some BinaryInteger, username: String? = nil, profile: UserProfile = UserProfile()) {
-        self.init(id: String(id), username: username, profile: profile)
-    }
-}
-
 /// An authority that supports sign-in with a user name and password.
 public protocol PasswordAuthority: AccountAuthority {
     /// Signs in, and returns the account at the service.

@@ -164,7 +164,7 @@ extension AccountError {
         if let failure = requestFailure ?? cause as? AuthorityError { return !failure.wasCertainlyNotCarriedOut }
         // Errors before a request is sent: there is no token, or the request is malformed.
         let before: [Code] = [
-            .notSignedIn, .renewalRefused, .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .inaccessible,
+            .notSignedIn, .renewalRefused, .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .inaccessible,
             .insecureContainer,
             .busy, .conflict, .signInRefused, .misconfigured, .invalidArgument,
         ]

@@ -269,11 +269,11 @@ package final class Vault: Sendable {
 }
 
 extension AccountError {
-    var isAboutKey: Bool { code == .authenticationFailed || code == .noKey }
+    var isAboutKey: Bool { code == .wrongKeyOrDamaged || code == .noKey }
 
     /// Whether the error means that the archive was reached but cannot be opened.
     package var isAboutContent: Bool {
-        [.noKey, .authenticationFailed, .damaged, .unsupportedVersion].contains(code)
+        [.noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion].contains(code)
     }
 
     /// Names the folder of the archive: a user with several sessions or apps has several archives.

@@ -138,7 +138,7 @@ struct GivenTokenTests {
             { try await $0.signOut(with: $1) },
             { store, _ in try await store.signOut() },
             { store, _ in try await store.update { $0.username = "x" } },
-            { try await $0.updateProfile(with: $1) { $0["x"] = 1 } },
+            { try await $0.sendProfile(to: $1) { $0["x"] = 1 } },
             { try await $0.refresh(with: $1) },
             { store, _ in try await store.addKey(from: KeyFile(path: "/nowhere/key")) },
         ]

@@ -117,7 +117,7 @@ struct RevocationTests {
             Issue.record("a queued revocation opened as an account")
             return
         }
-        #expect(error.code == .authenticationFailed)
+        #expect(error.code == .wrongKeyOrDamaged)
     }
 
     /// Bytes that are not a record, and more bytes than an archive may have.

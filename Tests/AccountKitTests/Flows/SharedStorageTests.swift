@@ -32,7 +32,7 @@ struct SharedStorageTests {
         var code: AccountError.Code {
             switch self {
             case .noKey: .noKey
-            case .otherKey, .flipped: .authenticationFailed
+            case .otherKey, .flipped: .wrongKeyOrDamaged
             case .laterVersion: .unsupportedVersion
             case .cutOff, .foreign: .damaged
             }
@@ -174,7 +174,7 @@ struct SharedStorageTests {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let store = self.store(storage)
         let other = InMemoryKey(byte: 8)
-        await expectAccountError(.authenticationFailed) {
+        await expectAccountError(.wrongKeyOrDamaged) {
             try await store.signIn {
                 // Another machine signs in first.
                 try await self.store(storage, key: other).signIn { .fresh(at: clock.now) }
@@ -224,7 +224,7 @@ struct SharedStorageTests {
         try await store(storage).signIn { .fresh(at: clock.now) }
         let copy = InMemoryArchiveStorage(sharedPlace: other)
         copy.overwrite(.account, with: storage.entries[.account]?.bytes)
-        #expect(await store(copy).load() == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(await store(copy).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
     }
 
     @Test func `Does not open a queued revocation at another place`() async throws {

@@ -67,7 +67,7 @@ struct ServiceAuthorityTests {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let before = store.account
         await expectAccountError(.misconfigured) {
-            try await store.updateProfile(with: OtherLogin()) { $0.nickname = "Ally" }
+            try await store.sendProfile(to: OtherLogin()) { $0.nickname = "Ally" }
         }
         #expect(store.account == before)
     }

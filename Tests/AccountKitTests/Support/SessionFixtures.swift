@@ -59,7 +59,7 @@ enum Fixture {
 
     /// Errors that make an archive unreadable.
     static let unreadable: [AccountError] = [
-        AccountError(.noKey, "no key"), AccountError(.authenticationFailed, "wrong key"),
+        AccountError(.noKey, "no key"), AccountError(.wrongKeyOrDamaged, "wrong key"),
         AccountError(.damaged, "damaged"),
         AccountError(.unsupportedVersion, "later version"), AccountError(.inaccessible, "no permission"),
         AccountError(.insecureContainer, "others can write"),

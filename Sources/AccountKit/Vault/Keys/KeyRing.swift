@@ -78,7 +78,7 @@ struct KeyRing: Sendable {
                 }
                 note(
                     AccountError(
-                        .authenticationFailed,
+                        .wrongKeyOrDamaged,
                         "Account.plist does not open with this passphrase. You are not signed out; try again"))
             }
         }
