@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 enum Fleets {
-    static func store(in container: AppContainer, key: any KeySource) throws -> AccountStore {
+    static func store(in container: AppContainer, key: KeySource) throws -> AccountStore {
         // snippet.store
         let store = try AccountStore(
             at: EtcdLocation("etcds://a.example:2379,b.example:2379,c.example:2379/notes"),
@@ -19,7 +19,7 @@ struct FleetTests {
     @Test func `Creates an etcd store without an account and without files`() throws {
         let root = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID())").path
         let container = try AppContainer(root: root, identifier: "com.example.notes")
-        let store = try Fleets.store(in: container, key: KeyFile(container: container))
+        let store = try Fleets.store(in: container, key: .file)
         #expect(store.account == nil)
         #expect(!FileManager.default.fileExists(atPath: root))
     }

@@ -70,7 +70,7 @@ final class SimulatedProcess: @unchecked Sendable {
         self.machine = machine
         self.isFollowing = isFollowing
         store = AccountStore(
-            storage: ProcessStorage(process: self), appIdentifier: "simulation", keySources: [SimulatedKey()],
+            storage: ProcessStorage(process: self), appIdentifier: "simulation", keys: [SimulatedKey()],
             clock: ProcessClock(world: world)
         )
         .leavingRevocations()
@@ -152,7 +152,7 @@ extension SimulatedProcess: ExchangeObserver {
     var isInterrupted: Bool { isSignalled }
 }
 
-struct SimulatedKey: KeySource {
+struct SimulatedKey: KeyProvider {
     private static let key = Result { try ArchiveKey(bytes: [UInt8](repeating: 7, count: 32)) }
 
     var kind: KeyKind { .keyFile }

@@ -9,7 +9,7 @@ import Foundation
 
 /// A token that AccountKit uses in place of an archive, such as a token from the environment. Every change fails with
 /// an error.
-final class GivenToken: ArchiveStorage, KeySource {
+final class GivenToken: ArchiveStorage, KeyProvider {
     private let variable: String
     fileprivate let state: Mutex<SessionState>
 

@@ -44,7 +44,7 @@ struct APIServicesTests {
 
     private static func registrations(_ storage: InMemoryArchiveStorage = .init()) -> ClientRegistrations {
         ClientRegistrations(
-            storage: storage, keySource: InMemoryKey(), appIdentifier: "test", clock: FixedClock())
+            storage: storage, key: InMemoryKey(), appIdentifier: "test", clock: FixedClock())
     }
 
     private static func authority(

@@ -82,7 +82,7 @@ struct SecretTests {
             let clock = ManualClock()
             let storage = FaultyArchiveStorage()
             let store = AccountStore(
-                storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+                storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
                 lockTimeout: .zero, logger: logger)
             var shown: [Any] = []
             let authority = ScriptedAuthority(

@@ -334,7 +334,7 @@ struct RevocationTests {
                 questions.withLock { $0 += 1 }
                 return Secret("one two")
             }
-            return AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+            return AccountStore(storage: storage, appIdentifier: "testing", keys: [key], clock: clock)
         }
         let store = process()
         try await store.signIn { .fresh(at: clock.now) }
@@ -362,7 +362,7 @@ struct RevocationTests {
         func process() -> AccountStore {
             let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two")
             }
-            return AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+            return AccountStore(storage: storage, appIdentifier: "testing", keys: [key], clock: clock)
         }
         let first = process()
         try await first.signIn { .fresh(at: clock.now) }

@@ -9,8 +9,8 @@ struct OfflineKeysTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
 
-    private func store(_ keySources: [any KeySource] = [InMemoryKey()]) -> AccountStore {
-        AccountStore(storage: storage, appIdentifier: "testing", keySources: keySources, clock: clock)
+    private func store(_ keys: [any KeyProvider] = [InMemoryKey()]) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keys: keys, clock: clock)
     }
 
     private var alice: Account { .fresh(at: clock.now) }
@@ -85,7 +85,7 @@ struct OfflineKeysTests {
     @Test func `Keeps an offline key after a failed sign-out, not after a partial one`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { alice }
         let key = try await store.offlineKey()
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
@@ -103,7 +103,7 @@ struct OfflineKeysTests {
     @Test func `Removes the offline key on sign-out with a full disk`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { alice }
         let key = try await store.offlineKey()
         for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
