@@ -87,7 +87,7 @@ extension AccountError {
         public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
 
         /// An API responded with an error status, such as 404.
-        public static let requestFailed = Code(rawValue: "requestFailed")
+        public static let requestRefused = Code(rawValue: "requestRefused")
 
         /// An API requires scopes that the token does not have. ``AccountError/accessRequirement`` names them.
         public static let insufficientScope = Code(rawValue: "insufficientScope")

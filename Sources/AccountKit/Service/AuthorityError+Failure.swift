@@ -123,8 +123,9 @@ extension AuthorityError {
         switch self {
         case .noResponse(let failure):
             failure.stage != .sent || [.unknownHost, .nameServer, .refused, .proxy].contains(failure.kind)
-        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): false
-        case .notSent, .untrustedTLS, .proxyAuthenticationRequired, .unavailable(429, _), .oauthError, .badRequest,
+        case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): false
+        case .notSent, .untrustedTLS, .proxyAuthenticationRequired, .unavailable(429, _), .oauthError,
+            .refused(status: 400),
             .misconfigured:
             true
         default: false

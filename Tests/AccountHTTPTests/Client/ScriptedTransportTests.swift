@@ -51,7 +51,7 @@ struct ScriptedTransportTests {
     ) async throws {
         let transport = ScriptedTransport([response])
         let response = try await api(transport).get("/gists/1")
-        let error = expectAccountError(.requestFailed) { try response.decoded(as: Gist.self) }
+        let error = expectAccountError(.requestRefused) { try response.decoded(as: Gist.self) }
         #expect(error?.message == "https://api.example.com responded with status \(expected)")
     }
 
@@ -84,6 +84,6 @@ struct ScriptedTransportTests {
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
             maximumResponseLength: 3, transport: ScriptedTransport([.json("1234")]).send)
-        await expectAccountError(.requestFailed) { try await api.get("/") }
+        await expectAccountError(.requestRefused) { try await api.get("/") }
     }
 }
