@@ -10,7 +10,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Sends the requests of an app's own authority, and throws each failure as the `AuthorityError` that AccountKit expects.
+/// The HTTP client for writing your own login: sends the requests of an app's own authority, and throws each failure as the
+/// `AuthorityError` that AccountKit expects.
 ///
 /// ```swift
 /// let client = try LoginClient(origin: "https://api.example.com")

@@ -182,7 +182,7 @@ extension AccountError {
             self.init(
                 .requestRefused, "\(url) redirects the request\(target), and tokens do not follow redirects",
                 hint: "use the new URL, and add a rule for it")
-        default: self.init(.requestRefused, "\(url) responded with status \(response.status)\(words)")
+        default: self.init(.init(status: response.status), "\(url) responded with status \(response.status)\(words)")
         }
     }
 }

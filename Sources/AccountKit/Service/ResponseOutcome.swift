@@ -128,6 +128,13 @@ package enum ResponseOutcome: Equatable, Sendable {
     }
 }
 
+extension AccountError.Code {
+    /// The code for a response with an error status, which depends on whether another attempt may succeed.
+    package init(status: Int) {
+        self = [408, 425, 429].contains(status) || (500...599).contains(status) ? .serviceUnavailable : .requestRefused
+    }
+}
+
 extension AccountError {
     package init(_ outcome: ResponseOutcome, status: Int) {
         switch outcome {

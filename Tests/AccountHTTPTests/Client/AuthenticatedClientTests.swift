@@ -337,7 +337,7 @@ struct AuthenticatedClientTests {
             let error = await #expect(throws: AccountError.self) {
                 let _: [String] = try await client.get("/502").decoded()
             }
-            #expect(error?.code == .requestRefused && error?.message.contains("status 502") == true)
+            #expect(error?.code == .serviceUnavailable && error?.message.contains("status 502") == true)
         }
     }
 
