@@ -125,8 +125,7 @@ extension AuthorityError {
             failure.stage != .sent || [.unknownHost, .nameServer, .refused, .proxy].contains(failure.kind)
         case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): false
         case .notSent, .untrustedTLS, .proxyAuthenticationRequired, .unavailable(429, _), .oauthError,
-            .refused(status: 400),
-            .misconfigured:
+            .refused(status: 400), .misconfigured:
             true
         default: false
         }
