@@ -86,7 +86,7 @@ struct SecretTests {
                 lockTimeout: .zero, logger: logger)
             var shown: [Any] = []
             let authority = ScriptedAuthority(
-                verify: [.refuse(.bearerChallenge(error: "invalid_token")), .accept],
+                verify: [.refuse(.unauthorized(error: "invalid_token")), .accept],
                 refresh: [.tokens(Self.account.credentials)], signIn: [.refuse(.signInRefused("wrong password"))],
                 clock: clock)
             try await store.signIn { Self.account }

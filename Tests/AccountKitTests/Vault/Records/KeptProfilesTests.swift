@@ -22,7 +22,7 @@ struct KeptProfilesTests {
 
     private func endSession(of store: AccountStore) async {
         let authority = ScriptedAuthority(
-            verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
+            verify: [.refuse(.unauthorized(error: "invalid_token"))], refresh: [.refuse(.oauthError("invalid_grant"))],
             clock: clock)
         let state = await store.checkSession(with: authority, timeout: nil)
         guard case .signedOut = state else {
