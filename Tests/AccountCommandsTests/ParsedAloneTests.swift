@@ -54,8 +54,8 @@ import Testing
         let command: Command
     }
 
-    /// Returns lines with one or two of all options of a command, in both orders: with values that the parser accepts and
-    /// refuses, without a value, and misspelled.
+    /// Returns lines with one or two of all options of a command: with values that the parser accepts and refuses, without a
+    /// value, and misspelled; and lines with two or all valid options in both orders.
     private static func lines(for command: any AsyncParsableCommand.Type) throws -> [[String]] {
         let help = try JSONDecoder().decode(Help.self, from: Data(command._dumpHelp().utf8))
         var (valid, all): ([[String]], [[String]]) = ([], [["alice"], ["--"], ["---"], ["-"], ["-vj"], [""]])
@@ -70,14 +70,13 @@ import Testing
                 }
                 let isNumber = ["--max-age", "--min-validity"].contains(option)
                 let values =
-                    isNumber ? ["0", "1e3", "0x10", "-1", "nan", "soon"] : ["work", "a=b", "-x", "\u{301}x", ""]
-                valid += [[option, isNumber ? "2.5" : "other"], ["\(option)=\(isNumber ? "90" : "more")"]]
+                    isNumber ? ["2.5", "1e3", "0x10", "-1", "nan", "soon"] : ["work", "a=b", "-x", "\u{301}x", ""]
+                valid.append(valid.count % 2 == 0 ? [option, values[0]] : ["\(option)=\(values[1])"])
                 all += values.flatMap { [[option, $0], ["\(option)=\($0)"]] }
             }
         }
-        all += valid
-        return [[]] + all + all.flatMap { words in valid.flatMap { [words + $0, $0 + words] } }
-            + [valid.flatMap { $0 }, valid.reversed().flatMap { $0 }]
+        return [[], valid.flatMap { $0 }, valid.reversed().flatMap { $0 }] + all
+            + (all + valid).flatMap { words in valid.map { words + $0 } }
     }
 
     @Test(
