@@ -50,15 +50,20 @@ class Machine:
         self.run([self.exerciser, self.home, "sign-in"])
         self.run([self.exerciser, notes_home, "sign-in", "com.example.notes"])
 
-    def run(self, command):
+    def run(self, command, check=True):
         return subprocess.run(
-            command, env=self.environment, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            command, env=self.environment, check=check, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=300)
 
+    def profile(self, *command, options=(), check=True):
+        """Runs a command, and returns its profile. Without `check`, the command may fail."""
+        profile = pathlib.Path(self.folder, "profile")
+        self.run(
+            ["/usr/bin/valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *options, *command], check)
+        return profile.read_text()
+
     def instructions(self, *command):
-        profile = f"{self.folder}/profile"
-        self.run(["/usr/bin/valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *command])
-        return int(re.search(r"^(?:summary|totals): (\d+)$", pathlib.Path(profile).read_text(), re.M).group(1))
+        return int(re.search(r"^(?:summary|totals): (\d+)$", self.profile(*command), re.M).group(1))
 
     def counted(self):
         result = {
