@@ -34,11 +34,13 @@ def main():
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="account-speed-") as folder:
         machine = speed.Machine(folder, *sys.argv[1:])
         for command in COMMANDS:
+            # Without the service, a refresh fails.
             profile = machine.profile(machine.account, *command, options=["--demangle=no"], check=False)
-            order += sorted(functions(profile) - set(order))
+            names = functions(profile)
+            if not any(name.startswith("$s10AccountKit") for name in names):
+                sys.exit(f"symbol_order.py: {' '.join(command)} ran no function of AccountKit: does the program have symbols?")
+            order += sorted(names - set(order))
             print(f"{' '.join(command)}: {len(order)} functions")
-    if not any(name.startswith("$s10AccountKit") for name in order):
-        sys.exit("symbol_order.py: no function of AccountKit ran: does the program have symbols?")
     ORDER.write_text("\n".join(order) + "\n")
     print(f"written: {ORDER}")
 
