@@ -62,14 +62,17 @@ class Machine:
             ["/usr/bin/valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *options, *command], check)
         return profile.read_text()
 
-    def instructions(self, *command):
-        return int(re.search(r"^(?:summary|totals): (\d+)$", self.profile(*command), re.M).group(1))
+    def instructions(self, *command, check=True):
+        profile = self.profile(*command, check=check)
+        return int(re.search(r"^(?:summary|totals): (\d+)$", profile, re.M).group(1))
 
     def counted(self):
         result = {
             "whoami --offline": self.instructions(self.account, "whoami", "--offline"),
             "token": self.instructions(self.account, "token", "--min-validity", "0"),
             "whoami, connection refused": self.instructions(self.account, "whoami", "--max-age", "0"),
+            "whoami, no such session": self.instructions(
+                self.account, "whoami", "--offline", "--session", "none", check=False),
             "embedded whoami --offline": self.instructions(self.notes, "account", "whoami", "--offline"),
         }
         for name, (few, many) in REPEATED.items():
