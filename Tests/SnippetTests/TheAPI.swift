@@ -22,6 +22,13 @@ enum TheAPI {
         return [store, work]
     }
 
+    static func protected(_ container: AppContainer) -> AccountStore {
+        // snippet.keys
+        let store = AccountStore(container: container, keySources: [.command(["pass", "show", "notes"])])
+        // snippet.end
+        return store
+    }
+
     static func signIn(
         _ store: AccountStore, _ service: any PasswordAuthority, _ password: Secret
     ) async throws -> SignOutReport {
@@ -102,7 +109,6 @@ struct NotesService: TokenAuthority {
         return Account(id: response.id, username: response.name, credentials: credentials)
     }
 
-    func isAuthority(of account: Account) -> Bool { true }  // the app has only one service
 }
 // snippet.end
 
@@ -122,6 +128,8 @@ struct TheAPITests {
             let stores = try TheAPI.open()
             #expect(stores.map { "\($0.session)" } == ["default", "work"])
             #expect(AccountStore.shared === stores[0])
+            let container = try AppContainer(root: "/nonexistent", identifier: "com.example.notes")
+            #expect(TheAPI.protected(container).session == .default)
         }
     }
 
