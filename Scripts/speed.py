@@ -4,7 +4,7 @@
     speed.py check ACCOUNT EXERCISER NOTES      compares with Verification/Speed/baseline.json
     speed.py update ACCOUNT EXERCISER NOTES     writes it
 
-All three are stripped release builds. NOTES is the tool of the README, which embeds the account commands. Valgrind counts the instructions from the start of the process. Unlike times, the
+All three are stripped release builds. NOTES is the tool of the quick start, which embeds the account commands. Valgrind counts the instructions from the start of the process. Unlike times, the
 counts are the same on a busy machine. On every processor with AVX2, Valgrind emulates the same processor, so libsodium and the C
 library choose the same code everywhere.
 """

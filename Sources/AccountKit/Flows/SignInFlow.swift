@@ -317,7 +317,7 @@ extension Flows {
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, draft) }
                 do {
                     let saved = try await draft.saveSignIn(account, ifRevision: revision)
-                    if !saved.isSameUser(as: old) { await draft.keepProfile(of: old) }
+                    if !saved.isSameUser(as: old) { await draft.keepProfile(of: old, at: vault.clock.now) }
                     return .stored(saved)
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before

@@ -103,6 +103,21 @@ struct KeptProfilesTests {
         #expect(try await store.signIn { alice }.profile["notes_theme"] == nil)
     }
 
+    @Test func `Removes the fields when the user signs out of a session that the service ended`() async throws {
+        let store = store()
+        try await store.signIn { bob }
+        try await store.update { $0.profile["notes_theme"] = "light" }
+        try await signInWithTheme(store)
+        clock.advance(by: .seconds(5.5))
+        await endSession(of: store)
+        #expect(try await store.signOut().account == nil)
+        #expect(try await store.signIn { alice }.profile["notes_theme"] == nil)
+        try await store.signOut()
+        // Bob has not signed out. A second sign-out does not remove his fields.
+        try await store.signOut()
+        #expect(try await store.signIn { bob }.profile["notes_theme"] == "light")
+    }
+
     @Test func `Does not restore fields that the user removed later`() async throws {
         let store = store()
         try await signInWithTheme(store)

@@ -67,6 +67,26 @@ struct OfflineKeysTests {
         #expect(opens(note(with: key), try await store.offlineKey()))
     }
 
+    @Test func `Destroys the offline key on sign-out from a session that the service ended`() async throws {
+        let store = store()
+        try await store.signIn { bob }
+        let bobs = try await store.offlineKey()
+        clock.advance(by: .seconds(60))
+        await endSession(of: store)
+        try await store.signIn { alice }
+        let note = note(with: try await store.offlineKey())
+        clock.advance(by: .seconds(60.7))
+        #expect(try await !store.hasOfflineDataOfEndedSession())
+        await endSession(of: store)
+        #expect(try await store.hasOfflineDataOfEndedSession())
+        try await store.signOut()
+        #expect(try await !store.hasOfflineDataOfEndedSession())
+        try await store.signIn { alice }
+        #expect(!opens(note, try await store.offlineKey()))
+        try await store.signIn { bob }
+        #expect(opens(self.note(with: bobs), try await store.offlineKey()))
+    }
+
     @Test func `Destroys only the user's own offline key on sign-out`() async throws {
         let store = store()
         try await store.signIn { alice }
