@@ -7,16 +7,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# A block of code, also as the text of a numbered step.
+BLOCK = r"^[ \t]*(?:\d+\. )?```.*?^[ \t]*```$"
 # A link, or code and comments, in which nothing is a link. A link may have code in its text.
 LINK = re.compile(r"\[(?P<title>[^\]]*)\]\((?P<target>[^)\s]+)\)"
-                  r"|^[ \t]*```.*?^[ \t]*```$|<!--.*?-->|(?<!`)(?P<ticks>`+)(?!`)[^`\n]+(?P=ticks)(?!`)", re.S | re.M)
+                  rf"|{BLOCK}|<!--.*?-->|(?<!`)(?P<ticks>`+)(?!`)[^`\n]+(?P=ticks)(?!`)", re.S | re.M)
 # Links that only DocC understands.
 SITE_ONLY = re.compile(r"<doc:[^>]*>|\[[^\]]*\]\((?:doc:|/)[^)]*\)")
 
 
 def headings(path):
     """The headings of a page, outside code."""
-    text = re.sub(r"^[ \t]*```.*?^[ \t]*```$", "", path.read_text(), flags=re.S | re.M)
+    text = re.sub(BLOCK, "", path.read_text(), flags=re.S | re.M)
     return re.findall(r"^#+ (.*)$", text, re.M)
 
 
