@@ -21,7 +21,7 @@ Look up every command and option, as `--help` shows them.
 
 ## Overview
 
-The standalone command is `account`. A tool that embeds the commands has them under its own name (`notes account login`), and
+This page is for users of the `account` command. A tool that embeds the commands has them under its own name (`notes account login`), and
 its variables begin with its own prefix (`NOTES_HOME`). [Exit codes, JSON and variables](Scripting.md) describes the output for scripts.
 
 `make docs-update` writes this page from the help of the commands. `make check` fails if it is out of date.
