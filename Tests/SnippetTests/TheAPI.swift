@@ -30,13 +30,13 @@ enum TheAPI {
     }
 
     static func signIn(
-        _ store: AccountStore, _ service: any PasswordAuthority, _ password: Secret
+        _ store: AccountStore, _ authority: any PasswordAuthority, _ password: Secret
     ) async throws -> SignOutReport {
         // snippet.signin
-        let account = try await store.signIn(username: "alice", password: password, with: service)
+        let account = try await store.signIn(username: "alice", password: password, with: authority)
         print("Signed in as \(account.displayName).")
 
-        let report = try await store.signOut(with: service)  // removes the account even if the service is unreachable
+        let report = try await store.signOut(with: authority)  // removes the account even if the service is unreachable
         if case .queued = report.revocation { print("The tokens will be revoked later.") }
         // snippet.end
         return report
@@ -56,21 +56,21 @@ enum TheAPI {
         return lines
     }
 
-    static func change(_ store: AccountStore, _ service: any AccountAuthority) async throws -> Settings? {
+    static func change(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Settings? {
         // snippet.change
         try await store.update { account in account.profile["plan"] = "pro" }  // one field of the stored account
         try await store.updateFields(default: Settings()) { settings in settings.theme = "dark" }  // a type of your own
-        try await store.sendProfile(to: service) { profile in profile.nickname = "Al" }  // at the service, then here
+        try await store.sendProfile(to: authority) { profile in profile.nickname = "Al" }  // at the service, then here
 
         let settings = try store.account?.profile.decoded(default: Settings())
         // snippet.end
         return settings
     }
 
-    static func token(_ store: AccountStore, _ service: any AccountAuthority) async throws(AccountError) -> Secret {
+    static func token(_ store: AccountStore, _ authority: any AccountAuthority) async throws(AccountError) -> Secret {
         // snippet.errors
         do {
-            return try await store.accessToken(with: service)
+            return try await store.accessToken(with: authority)
         } catch {
             switch error.code {
             case .notSignedIn, .renewalRefused: print("Run `notes account login`.")
