@@ -74,9 +74,9 @@ struct APIServicesTests {
             } _: { server in
                 let registering = try Self.authority(server)
                 #expect(try await registering.requiresClientID() == (endpoint != nil))
-                let identified = try Self.authority(server, .identifier("notes"))
+                let identified = try Self.authority(server, OAuthClient(identifier: "notes"))
                 #expect(try await !identified.requiresClientID())
-                let described = try Self.authority(server, .metadataURL("https://notes.example/client"))
+                let described = try Self.authority(server, OAuthClient(metadataURL: "https://notes.example/client"))
                 #expect(try await described.requiresClientID())
                 #expect(!server.requests.contains { $0.target == "/register" })
             }
@@ -179,7 +179,7 @@ struct APIServicesTests {
             Self.respond(to: $0, at: $1)
         } _: { server in
             let api = try OAuthAuthority(
-                api: server.address + "/mcp", client: .identifier("tool"), clock: FixedClock())
+                api: server.address + "/mcp", client: OAuthClient(identifier: "tool"), clock: FixedClock())
             let service = try await api.service()
             #expect(service.connection.name == server.address)
             #expect(service.connection.options.resources == [server.address + "/mcp"])
@@ -539,7 +539,7 @@ struct APIServicesTests {
         "", "api.example.com", "ftp://api.example.com", "http://api.example.com", "https://a@b/", "https://a/#f",
     ])
     func `Refuses a URL that is not that of an API`(url: String) {
-        #expect(throws: AccountError.self) { try OAuthAuthority(api: url, client: .identifier("tool")) }
+        #expect(throws: AccountError.self) { try OAuthAuthority(api: url, client: OAuthClient(identifier: "tool")) }
     }
 
     @Test(arguments: [
@@ -547,7 +547,7 @@ struct APIServicesTests {
     ])
     func `Refuses an address that cannot be that of client metadata`(url: String) {
         #expect(throws: AccountError.self) {
-            try OAuthAuthority(api: "https://api.example.com", client: .metadataURL(url))
+            try OAuthAuthority(api: "https://api.example.com", client: OAuthClient(metadataURL: url))
         }
     }
 }
