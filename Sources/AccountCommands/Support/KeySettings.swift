@@ -53,10 +53,7 @@ extension KeySettings.Source {
     }
 }
 
-extension KeyKind: ExpressibleByArgument {
-    /// The names of all kinds.
-    public static var allValueStrings: [String] { allCases.map(\.description) }
-}
+extension KeyKind: ExpressibleByArgument {}
 
 struct PassphrasePrompt {
     let session: SessionName
