@@ -137,8 +137,8 @@ struct OutboxTests {
         first: ChangeKind, base: String?, second: ChangeKind, later: String?, expected: String?
     ) async throws {
         let notes = try await scene().open()
-        _ = try await notes.outbox.add(Change(first, of: "n1", base: base)) { _, _ in .both }
-        let change = try await notes.outbox.add(Change(second, of: "n1", base: later)) { .one($1.kind, $1.body) }
+        _ = try await notes.outbox.add(Change(first, of: "n1", base: base)) { [$0, $1] }
+        let change = try await notes.outbox.add(Change(second, of: "n1", base: later)) { [$1] }
         #expect(change?.base == expected)
         #expect(try await notes.pendingChanges().map(\.change.base) == [expected])
     }

@@ -81,17 +81,5 @@ public enum BlobCondition: Sendable, Hashable {
     case absent
 }
 
-/// The progress of a transfer.
-public struct BlobProgress: Sendable, Hashable {
-    /// The number of transferred bytes, including bytes of earlier attempts that are not transferred again.
-    public var completed: Int
-
-    /// The total size in bytes, or `nil` if the service did not send it.
-    public var total: Int?
-
-    /// Creates a progress report.
-    public init(completed: Int, total: Int?) {
-        self.completed = completed
-        self.total = total
-    }
-}
+/// Receives the number of transferred bytes and, if it is known, the total size in bytes.
+typealias BlobProgress = @Sendable (_ completed: Int, _ total: Int?) -> Void
