@@ -35,7 +35,7 @@ extension Account {
     ///   - id: The client ID.
     ///   - date: The time at which the token was received.
     ///   - duration: The lifetime of the access token after `date`, or `nil` if the lifetime is unknown.
-    public static func machine(
+    package static func machine(
         id: String = "nightly", at date: Date, expiringIn duration: Duration? = .seconds(3600)
     ) -> Account {
         var credentials = Credentials(
@@ -96,18 +96,15 @@ extension AccountStore {
 }
 
 /// A constant key for tests, which provides no protection.
-public struct InMemoryKey: KeySource {
+package struct InMemoryKey: KeySource {
     private let byte: UInt8
 
     /// Creates a key of 32 equal bytes.
-    public init(byte: UInt8 = 7) { self.byte = byte }
+    package init(byte: UInt8 = 7) { self.byte = byte }
 
-    /// The kind of the key: `keyFile`.
-    public var kind: KeyKind { .keyFile }
+    package var kind: KeyKind { .keyFile }
 
-    /// Returns the key, which consists of 32 copies of `byte`.
-    public func key() async throws -> ArchiveKey? { try await makeKey() }
+    package func key() async throws -> ArchiveKey? { try await makeKey() }
 
-    /// Returns the same key as ``key()``.
-    public func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: byte, count: 32)) }
+    package func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: byte, count: 32)) }
 }

@@ -52,20 +52,18 @@ extension RemoteBlob {
     }
 }
 
-/// A body of any size in pieces: its size in bytes, and a function that returns the pieces from the beginning. The
-/// transport may call the function more than once.
-public typealias RemoteBlobBody = (
-    byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
-)
-
 /// A function that sends a request with the authorization of the account and with bodies of any size, for example with
 /// `AuthenticatedClient.stream`.
+///
+/// The body consists of its size in bytes, and a function that returns the pieces from the beginning. The transport may call
+/// that function more than once.
 ///
 /// If the status of the response is from 200 to 299, the function passes the body to `receive` in pieces, each with the
 /// head. If `receive` throws an error, the request ends. For any other status, the function returns the whole body.
 public typealias RemoteBlobTransport =
     @Sendable (
-        _ request: HTTPRequest, _ body: RemoteBlobBody?,
+        _ request: HTTPRequest,
+        _ body: (byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>)?,
         _ receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void
     ) async throws -> (head: HTTPResponse, body: Data)
 

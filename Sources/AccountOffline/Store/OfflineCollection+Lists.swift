@@ -93,26 +93,6 @@ extension OfflineCollection {
         return snapshot
     }
 
-    /// Returns a stream that yields the stored list, and then the list from the service.
-    ///
-    /// - Parameters:
-    ///   - list: The name of the list.
-    ///   - limit: The maximum number of rows.
-    public func list(_ list: String, limit: Int = 30) -> AsyncThrowingStream<ListSnapshot<Remote.Item>, any Error> {
-        let (stream, continuation) = AsyncThrowingStream.makeStream(of: Snapshot.self)
-        let task = Task {
-            do {
-                continuation.yield(try await snapshot(of: list, limit: limit))
-                continuation.yield(try await refresh(list, limit: limit))
-                continuation.finish()
-            } catch {
-                continuation.finish(throwing: error)
-            }
-        }
-        continuation.onTermination = { _ in task.cancel() }
-        return stream
-    }
-
     @discardableResult
     private func fetchFirstPage(
         of list: String, isAnew: Bool = false, isAlone: Bool = false, isPaging: Bool = false, in sweep: Int64? = nil
