@@ -67,7 +67,7 @@ extension AccountStore {
         signedIn account: Account?, clock: ManualClock = ManualClock(), storage: any ArchiveStorage
     ) async throws -> AccountStore {
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
             // Use a long timeout, because tests wait only for each other.
             lockTimeout: .seconds(300)
         )
@@ -96,15 +96,12 @@ extension AccountStore {
 }
 
 /// A constant key for tests, which provides no protection.
-package struct InMemoryKey: KeySource {
-    private let byte: UInt8
-
-    /// Creates a key of 32 equal bytes.
-    package init(byte: UInt8 = 7) { self.byte = byte }
+package struct InMemoryKey: KeyProvider {
+    package init() {}
 
     package var kind: KeyKind { .keyFile }
 
     package func key() async throws -> ArchiveKey? { try await makeKey() }
 
-    package func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: byte, count: 32)) }
+    package func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: 7, count: 32)) }
 }

@@ -32,11 +32,20 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
     init() {}
 
-    init(offline: Bool) {
-        self.offline = offline
-        verify = false
-        maxAge = 900
-        options = .none
+    init?(plain words: ArraySlice<String>) {
+        (offline, verify, maxAge, options) = (false, false, 900, .none)
+        var words = PlainArguments(words)
+        while let option = words.nextOption() {
+            let isRead =
+                switch option {
+                case "--offline": words.read(&offline)
+                case "--verify": words.read(&verify)
+                case "--max-age": words.read(&maxAge)
+                default: options.read(option, from: &words)
+                }
+            guard isRead else { return nil }
+        }
+        guard words.isAtEnd, (try? validate()) != nil else { return nil }
     }
 
     func validate() throws {

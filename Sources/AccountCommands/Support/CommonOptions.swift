@@ -28,6 +28,17 @@ package struct CommonOptions: ParsableArguments, Sendable {
         options.verbose = false
         return options
     }
+
+    /// Reads an option, and returns whether the reader accepts it.
+    mutating func read(_ option: Substring, from words: inout PlainArguments) -> Bool {
+        switch option {
+        case "--session": words.read(&session)
+        case "--store": words.read(&store)
+        case "--json": words.read(&json)
+        case "--verbose", "-v": words.read(&verbose)
+        default: false
+        }
+    }
 }
 
 struct IssuerOptions<App: AccountApplication>: ParsableArguments {
