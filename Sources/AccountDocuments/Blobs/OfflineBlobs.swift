@@ -93,7 +93,8 @@ public final class OfflineBlobs: Sendable {
     ///   user has signed out or the service has ended the session; `tooLarge` if the blob is larger than
     ///   `maximumByteCount`; `inaccessible` if AccountKit cannot store the blob, for example on a full disk.
     public func blob(
-        _ id: String, owner: String, progress: @escaping @Sendable (_ completed: Int, _ total: Int?) -> Void = { _, _ in }
+        _ id: String, owner: String,
+        progress: @escaping @Sendable (_ completed: Int, _ total: Int?) -> Void = { _, _ in }
     ) async throws(AccountError) -> OfflineBlob {
         try await errors {
             if let stored = try await storedBlob(id, owner) { return stored }
@@ -128,7 +129,8 @@ public final class OfflineBlobs: Sendable {
     /// - Throws: The errors of ``blob(_:owner:progress:)``. If the service no longer has the blob, this method also
     ///   removes the stored blob. A 404 of another server, such as a proxy, does not remove the stored blob.
     public func refresh(
-        _ id: String, owner: String, progress: @escaping @Sendable (_ completed: Int, _ total: Int?) -> Void = { _, _ in }
+        _ id: String, owner: String,
+        progress: @escaping @Sendable (_ completed: Int, _ total: Int?) -> Void = { _, _ in }
     ) async throws(AccountError) -> OfflineBlob {
         try await errors {
             let stored = try await storedBlob(id, owner)

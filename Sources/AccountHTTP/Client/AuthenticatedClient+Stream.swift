@@ -33,7 +33,7 @@ extension AuthenticatedClient {
     /// - Throws: The errors of `receive` and `body`, and those of ``send(_:body:)``. If the response is incomplete,
     ///   `serviceUnavailable`.
     public func stream(
-        _ request: HTTPRequest, 
+        _ request: HTTPRequest,
         body: (byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>)? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void
     ) async throws -> APIResponse {

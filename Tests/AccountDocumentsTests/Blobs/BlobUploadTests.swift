@@ -15,7 +15,9 @@ struct BlobUploadTests {
         let bytes = BlobScene.bytes(count)
         let blobs = try await scene.open()
         let reports = Reports<Progressed>()
-        let tag = try await blobs.upload(contentsOf: try scene.source(bytes), as: "a", owner: "o") { reports.add($0, $1) }
+        let tag = try await blobs.upload(contentsOf: try scene.source(bytes), as: "a", owner: "o") {
+            reports.add($0, $1)
+        }
         #expect(await scene.service.file()?.bytes == bytes)
         #expect(reports.all.count == (count + 65_535) / 65_536)
         if count > 0 { #expect(reports.all.last == Progressed(completed: count, total: count)) }

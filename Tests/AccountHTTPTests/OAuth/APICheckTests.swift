@@ -40,7 +40,8 @@ struct APICheckTests {
             }
         } _: { server in
             let authority = try OAuthAuthority(
-                api: server.address + "/mcp", issuer: isAPINamed ? nil : server.address, client: OAuthClient(identifier: "tool"),
+                api: server.address + "/mcp", issuer: isAPINamed ? nil : server.address,
+                client: OAuthClient(identifier: "tool"),
                 timeout: .seconds(20), clock: FixedClock())
             try await body(server, authority)
         }
