@@ -209,7 +209,7 @@ extension MCPBridgeTests {
     }
 
     /// A server of 2025-06-18 with a session.
-    @Sendable private static func earlier(_ request: ForwardedRequest) async throws -> ForwardedResponse {
+    @Sendable static func earlier(_ request: ForwardedRequest) async throws -> ForwardedResponse {
         guard request.method == "POST" else { return .json("", status: 405) }
         if request.contains("\"initialize\"") { return .json(initialized, fields: ["Mcp-Session-Id": "s1"]) }
         guard let id = request.body.flatMap({ JSONText($0) })?["id"] else { return .json("", status: 202) }
