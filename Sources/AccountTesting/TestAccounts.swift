@@ -35,7 +35,7 @@ extension Account {
     ///   - id: The client ID.
     ///   - date: The time at which the token was received.
     ///   - duration: The lifetime of the access token after `date`, or `nil` if the lifetime is unknown.
-    public static func machine(
+    package static func machine(
         id: String = "nightly", at date: Date, expiringIn duration: Duration? = .seconds(3600)
     ) -> Account {
         var credentials = Credentials(

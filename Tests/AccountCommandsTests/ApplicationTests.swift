@@ -3,6 +3,12 @@ import AccountSupport
 import ArgumentParser
 import Testing
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 @testable import AccountCommands
 
 @Suite struct ApplicationTests {
@@ -107,6 +113,12 @@ import Testing
         var rejected = AccountError(.notSignedIn, "the service does not accept the token in NOTES_TOKEN", hint: advice)
         rejected.nameSignIn(command: "notes account login", orReplaceTokenIn: "NOTES_TOKEN")
         #expect(rejected.hint == advice)
+    }
+
+    @Test func `Names the sign-in command for a token that no program gets`() {
+        var withheld = AccountError(withholding: Credentials(accessToken: Secret("a"), issuedAt: Date()))
+        withheld.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
+        #expect(withheld.hint == "if this continues, sign in again with `notes account login`")
     }
 
     // MARK: Exit codes

@@ -23,7 +23,7 @@ struct RefusalTests {
         #expect(try await notes.item(other) == nil)
         // Without the edit, the item goes, too.
         let change = try #require(try await notes.pendingChanges().first)
-        #expect(try await notes.resolve(change.id, .discard))
+        #expect(try await notes.discard(change.id))
         await #expect(throws: AccountError.self) { try await notes.refreshItem(edited) }
         #expect(try await notes.item(edited) == nil)
     }

@@ -11,7 +11,7 @@ enum SignInByURL {
         // snippet.authority
         let authority = try OAuthAuthority(
             api: "https://notes.example.com/api",
-            client: .registration(in: container, name: "Notes"))
+            client: OAuthClient(registeringIn: container, name: "Notes"))
         // snippet.end
         return authority
     }

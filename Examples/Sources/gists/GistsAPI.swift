@@ -305,15 +305,17 @@ struct GistsAPI: RemoteCollection {
         }
     }
 
-    func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
+    func joining(_ first: Change, _ second: Change) throws -> [Change] {
         switch (first.kind, second.kind) {
-        case (.create, .delete): return .nothing
+        case (.create, .delete): return []
         case (.create, .update), (.update, .update):
             let edits = try [first, second].map { try JSONDecoder().decode(GistEdit.self, from: $0.body) }
-            return .one(first.kind, try JSONEncoder().encode(edits[0].followed(by: edits[1])))
-        case (.update, .delete), (.star, .delete), (.unstar, .delete): return .one(.delete, Data())
-        case (.star, .unstar), (.unstar, .star), (.star, .star), (.unstar, .unstar): return .one(second.kind, Data())
-        default: return .both
+            var joined = first
+            joined.body = try JSONEncoder().encode(edits[0].followed(by: edits[1]))
+            return [joined]
+        case (.update, .delete), (.star, .delete), (.unstar, .delete): return [second]
+        case (.star, .unstar), (.unstar, .star), (.star, .star), (.unstar, .unstar): return [second]
+        default: return [first, second]
         }
     }
 

@@ -161,10 +161,10 @@ struct LoginConversation<App: AccountApplication> {
                 answers.issuer = try context.authority(for: service, timeout: .seconds(10)).issuer ?? url
                 return
             }
-            let service = AccountService(
-                clientID: answers.clientID, scopes: command.request.scopes,
-                usesDefaultScopes: command.request.defaultScopes, url: url,
-                clientMetadataURL: command.issuer.clientMetadataURL)
+            var service = AccountService(clientID: answers.clientID, url: url)
+            service.scopes = command.request.scopes
+            service.usesDefaultScopes = command.request.defaultScopes ?? service.scopes.isEmpty
+            service.clientMetadataURL = command.issuer.clientMetadataURL
             let api = try context.authority(for: service, timeout: .seconds(30))
             let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
             // Only the choice among several servers needs an option.

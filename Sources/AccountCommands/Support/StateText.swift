@@ -51,7 +51,7 @@ package enum StateText {
             case .notSaved: "new tokens could not be saved"
             default: "not confirmed by \(service) (\(reason.code))"
             }
-        var text = cause + (reason.detail.map { " (\($0))" } ?? "")
+        var text = cause + (reason.detail.map { " (\(hint.naming($0)))" } ?? "")
         if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }
         return keptText(text, account)
     }

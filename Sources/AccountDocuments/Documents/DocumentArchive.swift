@@ -25,10 +25,10 @@ import AccountSupport
 /// separate files, `Notes/<id>`, and store the IDs of the files in the document: see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// The maximum size of a document: 64 MiB.
-    public static var maximumByteCount: Int { 64 << 20 }
+    package static var maximumByteCount: Int { 64 << 20 }
 
     /// A function that returns the IDs of the files that a document names.
-    public typealias FileIDs = @Sendable (_ value: Value) -> [String]
+    package typealias FileIDs = @Sendable (_ value: Value) -> [String]
 
     /// The path of the document.
     public let path: String
@@ -53,7 +53,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///     the document no longer names.
     /// - Throws: `invalidArgument` if the name is not valid.
     public init(
-        _ name: String, in container: AppContainer, format: DocumentFormat = .binary, files: FileIDs? = nil
+        _ name: String, in container: AppContainer, format: DocumentFormat = .binary,
+        files: (@Sendable (_ value: Value) -> [String])? = nil
     ) throws(AccountError) {
         try self.init(
             name, folder: container.documentsPath, root: container.root, format: format, seal: nil, files: files)

@@ -24,8 +24,7 @@ public import Foundation
 /// interpret the status. The client follows no redirects and retries no requests. If the connection is refused, it
 /// throws an error immediately.
 public struct LoginClient: Sendable {
-    /// The origin of the service: scheme, host and port.
-    public var origin: String { originURL.description }
+    private var origin: String { originURL.description }
 
     private let originURL: ServiceURL
     private let timeout: Duration

@@ -4,7 +4,7 @@ extension KnownService {
     /// The services that AccountKit supports by name.
     ///
     /// The entries whose issuer has a fixed host come before those that match by the path only.
-    public static let all = [
+    package static let all = [
         github, gitlab, gitea, google, entra, auth0, okta, cognito, atlassian, slack, discord, supabase, huggingFace,
         bluesky, keycloak,
     ]
@@ -190,8 +190,7 @@ extension KnownService {
         registrationAdvice:
             "Create a native OIDC app integration with the redirect URI http://127.0.0.1:8400/callback and the grant Refresh Token.",
         documentation: "https://developer.okta.com/docs/reference/api/oidc/",
-        scopes: ["openid", "profile", "email", "offline_access"], redirectURI: fixedRedirectURI,
-        rotationGrace: .seconds(30))
+        scopes: ["openid", "profile", "email", "offline_access"], redirectURI: fixedRedirectURI)
 
     /// Amazon Cognito.
     ///
@@ -226,7 +225,6 @@ extension KnownService {
         ],
         endpointsElsewhere: [.authorization: "/authorize", .token: "/oauth/token", .userInfo: "/me"],
         origins: ["https://api.atlassian.com"], wantsClientSecret: true, redirectURI: fixedRedirectURI,
-        rotationGrace: .seconds(600),
         quirks: ServiceQuirks(
             subjectClaim: "account_id", usernameClaims: ["nickname", "email"],
             errors: [
@@ -292,7 +290,7 @@ extension KnownService {
         registrationAdvice:
             "Enable the OAuth server, and add a public app with the redirect URI http://127.0.0.1:8400/callback.",
         documentation: "https://supabase.com/docs/guides/auth/oauth-server",
-        redirectURI: fixedRedirectURI, rotationGrace: .seconds(10))
+        redirectURI: fixedRedirectURI)
 
     /// Hugging Face.
     ///

@@ -114,11 +114,14 @@ extension AccountError: CustomStringConvertible {
 
     /// The message, and the cause in brackets.
     package var problem: String {
-        guard let cause, !(cause is any CauseInMessage) else { return message }
+        switch cause {
+        // The message already explains these causes.
+        case nil, is AccessRequirement, is RequestFailure: message
         // Name the file once.
-        if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
+        case let cause as SystemCallError where message.contains(cause.path): "\(message) (\(cause.reason))"
         // Texts for developers, such as those of a decoder, do not help the user.
-        return cause.userReason.map { "\(message) (\($0))" } ?? message
+        case let cause?: cause.userReason.map { "\(message) (\($0))" } ?? message
+        }
     }
 }
 
@@ -169,17 +172,9 @@ extension Error {
     /// The same as ``userText``, but `nil` if the error has a description only for developers.
     package var userReason: String? {
         switch self {
-        case let error as any ExplainedError: error.explanation
+        case let error as AuthorityError: "\(SessionDecision.reason(for: error))"
         case is CancellationError: "cancelled"
         default: reason
         }
     }
 }
-
-/// An error with words for the user.
-package protocol ExplainedError: Error {
-    var explanation: String { get }
-}
-
-/// A cause that the message of its error already explains.
-package protocol CauseInMessage: Error {}

@@ -49,8 +49,6 @@ extension AccessRequirement: CustomStringConvertible {
     }
 }
 
-extension AccessRequirement: CauseInMessage {}
-
 extension AccountError {
     /// What the API requires, for the codes ``Code-swift.struct/insufficientScope`` and
     /// ``Code-swift.struct/stepUpRequired``; otherwise `nil`.

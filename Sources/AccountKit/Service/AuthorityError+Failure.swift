@@ -132,12 +132,8 @@ extension AuthorityError {
     }
 }
 
-extension AuthorityError: ExplainedError {
-    package var explanation: String { "\(SessionDecision.reason(for: self))" }
-}
-
 /// The reason for a missing response, so that a caller can tell whether the service may have carried out the request.
-package struct RequestFailure: CauseInMessage {
+package struct RequestFailure: Error {
     package let failure: AuthorityError
 
     package init(_ failure: AuthorityError) { self.failure = failure }

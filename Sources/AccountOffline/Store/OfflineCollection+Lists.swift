@@ -10,7 +10,7 @@ import Foundation
 
 extension OfflineCollection {
     /// The type of the lists in this collection.
-    public typealias Snapshot = ListSnapshot<Remote.Item>
+    typealias Snapshot = ListSnapshot<Remote.Item>
 
     /// Returns a stored list with unsent changes, without a request to the service.
     ///
@@ -24,7 +24,7 @@ extension OfflineCollection {
     ///     decoded, do not count. At the front, the items that this machine has created come in addition.
     public func snapshot(
         of list: String, after id: String? = nil, limit: Int = 30
-    ) async throws(AccountError) -> Snapshot {
+    ) async throws(AccountError) -> ListSnapshot<Remote.Item> {
         try await errors {
             // Read the outbox before the list, because AccountKit adds a sent change to the list before it removes the
             // change from the outbox.
@@ -79,7 +79,7 @@ extension OfflineCollection {
     ///   - limit: The maximum number of rows.
     /// - Returns: The list, with the reason in ``ListSnapshot/problem`` if the request failed.
     /// - Throws: An error only if the stored list cannot be read.
-    public func refresh(_ list: String, limit: Int = 30) async throws(AccountError) -> Snapshot {
+    public func refresh(_ list: String, limit: Int = 30) async throws(AccountError) -> ListSnapshot<Remote.Item> {
         var source = Snapshot.Source.disk
         var problem: AccountError?
         do {
@@ -91,26 +91,6 @@ extension OfflineCollection {
         snapshot.source = source
         snapshot.problem = problem
         return snapshot
-    }
-
-    /// Returns a stream that yields the stored list, and then the list from the service.
-    ///
-    /// - Parameters:
-    ///   - list: The name of the list.
-    ///   - limit: The maximum number of rows.
-    public func list(_ list: String, limit: Int = 30) -> AsyncThrowingStream<Snapshot, any Error> {
-        let (stream, continuation) = AsyncThrowingStream.makeStream(of: Snapshot.self)
-        let task = Task {
-            do {
-                continuation.yield(try await snapshot(of: list, limit: limit))
-                continuation.yield(try await refresh(list, limit: limit))
-                continuation.finish()
-            } catch {
-                continuation.finish(throwing: error)
-            }
-        }
-        continuation.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     @discardableResult
@@ -234,7 +214,7 @@ extension OfflineCollection {
     /// - Throws: The errors of ``loadMore(of:)``. After an error, the pages received so far are stored, and the earlier
     ///   rows follow after a gap.
     @discardableResult
-    public func refreshAll(_ list: String) async throws(AccountError) -> Snapshot.Source {
+    public func refreshAll(_ list: String) async throws(AccountError) -> ListSnapshot<Remote.Item>.Source {
         let sweep = Int64.random(in: 1...Int64.max)
         try await fetchFirstPage(of: list, isAnew: true, in: sweep)
         if !hasNumberedPages {

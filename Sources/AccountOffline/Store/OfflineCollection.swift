@@ -23,8 +23,7 @@ import Foundation
 /// The data is encrypted with a key of the signed-in user. A sign-out destroys the key. If the service ends the
 /// session, the key stays for the user's next sign-in.
 public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
-    /// The adapter for the service.
-    public let remote: Remote
+    let remote: Remote
 
     /// The reason why AccountKit dropped unusable stored lists, which must be requested again. `nil` if AccountKit has
     /// dropped no lists.

@@ -83,8 +83,8 @@ struct BlobPrivacyTests {
             guard (position..<position + 9973).contains(current) else { return }
             if isSignOut { try await scene.store.signOut() } else { try await scene.signIn("bob") }
         }
-        let reports = Reports<BlobProgress>()
-        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0) } }
+        let reports = Reports<Progressed>()
+        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0, $1) } }
         #expect(scene.files.isEmpty)
         #expect(reports.all.isEmpty == (position == 0))
     }
@@ -92,12 +92,12 @@ struct BlobPrivacyTests {
     @Test func `Ends a blob download as soon as the user signs out`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(20_000_000))
-        let reports = Reports<BlobProgress>()
+        let reports = Reports<Progressed>()
         let blobs = try await scene.open()
         await scene.service.beforePiece { [scene = scene.scene] position in
             if (1...10_000).contains(position) { try await scene.store.signOut() }
         }
-        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0) } }
+        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0, $1) } }
         #expect(try #require(reports.all.last).completed < 10_000_000)
     }
 

@@ -28,15 +28,15 @@ struct BlobResumeTests {
 
     @Test func `Resumes an interrupted blob download`() async throws {
         let scene = try await cut()
-        let reports = Reports<BlobProgress>()
-        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0) }
+        let reports = Reports<Progressed>()
+        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0, $1) }
         #expect([UInt8](try await blob.data()) == Self.bytes)
         let requests = await scene.service.requests
         #expect(requests.map { $0.headerFields[.range] } == ["bytes=\(Self.kept)-"])
         #expect(requests.first?.headerFields[.ifRange] == "\"v1\"")
         #expect(requests.first?.headerFields[.acceptEncoding] == "identity")
         #expect(try #require(reports.all.first).completed > Self.kept)
-        #expect(reports.all.last == BlobProgress(completed: Self.size, total: Self.size))
+        #expect(reports.all.last == Progressed(completed: Self.size, total: Self.size))
         #expect(scene.files.count == 1)
     }
 
@@ -164,10 +164,10 @@ struct BlobResumeTests {
         }
         // A chunked body marks its own end.
         await scene.service.fail(.whole([.contentLength: nil, .transferEncoding: "chunked"]))
-        let reports = Reports<BlobProgress>()
-        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0) }
+        let reports = Reports<Progressed>()
+        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0, $1) }
         #expect([UInt8](try await blob.data()) == Self.bytes)
-        #expect(reports.all.last == BlobProgress(completed: Self.size, total: nil))
+        #expect(reports.all.last == Progressed(completed: Self.size, total: nil))
         #expect(try await scene.open().storedBlob("a", owner: "o")?.byteCount == Self.size)
     }
 

@@ -14,12 +14,12 @@ struct OfflineBlobsTests {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(count)
         await scene.service.put(bytes, type: "image/png")
-        let reports = Reports<BlobProgress>()
-        let first = try await scene.open().blob("a", owner: "o") { reports.add($0) }
+        let reports = Reports<Progressed>()
+        let first = try await scene.open().blob("a", owner: "o") { reports.add($0, $1) }
         #expect(first.byteCount == count)
         #expect([UInt8](try await first.data()) == bytes)
         if count > 0 {
-            #expect(reports.all.last == BlobProgress(completed: count, total: count))
+            #expect(reports.all.last == Progressed(completed: count, total: count))
             #expect(zip(reports.all, reports.all.dropFirst()).allSatisfy { $0.completed < $1.completed })
         }
         await scene.service.goOffline()

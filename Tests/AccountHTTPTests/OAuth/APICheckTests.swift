@@ -40,7 +40,8 @@ struct APICheckTests {
             }
         } _: { server in
             let authority = try OAuthAuthority(
-                api: server.address + "/mcp", issuer: isAPINamed ? nil : server.address, client: .identifier("tool"),
+                api: server.address + "/mcp", issuer: isAPINamed ? nil : server.address,
+                client: OAuthClient(identifier: "tool"),
                 timeout: .seconds(20), clock: FixedClock())
             try await body(server, authority)
         }
@@ -231,7 +232,7 @@ struct APICheckTests {
     @Test func `Is no authority of an account for another API of the issuer`() async throws {
         try await run { server, _ in
             let authority = try OAuthAuthority(
-                api: server.address + "/mcp", issuer: "https://id.example", client: .identifier("tool"))
+                api: server.address + "/mcp", issuer: "https://id.example", client: OAuthClient(identifier: "tool"))
             var account = AccountHTTPTests.account(at: "https://id.example")
             #expect(authority.isAuthority(of: account))
             for (resource, isSame) in [

@@ -69,7 +69,7 @@ struct DeadEndTests {
     @Test(arguments: [false, true]) func `Leaves out resource at each request of a session`(omits: Bool) async throws {
         try await run { server in
             let authority = try OAuthAuthority(
-                api: server.address + "/mcp", client: .identifier("tool"),
+                api: server.address + "/mcp", client: OAuthClient(identifier: "tool"),
                 options: OAuthRequestOptions(omitsResource: omits), timeout: .seconds(20), clock: FixedClock())
             let signIn = try await authority.beginBrowserSignIn()
             #expect(signIn.url.contains("resource=") == !omits)

@@ -122,6 +122,15 @@ struct WorkloadGrantsTests {
         }
     }
 
+    @Test func `Says how to replace the session of a later version`() async throws {
+        try await run { server, path in
+            let authority = try authority(server, path, grant: .jwtBearer)
+            var account = try await authority.signInAsClient()
+            account.credentials.machine?.type = "urn:example:later"
+            #expect(await message { try await authority.refresh(account) }.contains("`login --workload SOURCE`"))
+        }
+    }
+
     @Test func `Asks for the grant if the metadata lists none`() async throws {
         try await run { server, path in
             #expect(await message { try await authority(server, path).signInAsClient() }.contains("--workload-grant"))
