@@ -369,6 +369,13 @@ extension AccountApplication {
         name.flatMap { name in services.first { $0.isNamed(name) } }
     }
 
+    /// Returns the name of the service at an address without `https://`, such as `github.com`, or with a name.
+    static func service(at address: String) -> String? {
+        let host = String(address.lowercased().withoutEndingSlash)
+        let found = services.first { $0.issuer == "https://\(host)" } ?? service(named: host)
+        return found?.name
+    }
+
     /// Returns whether two names mean the same service, which may have several.
     static func isSameService(_ one: String?, _ other: String?) -> Bool {
         one == other || service(named: one).map { $0.name == service(named: other)?.name } ?? false

@@ -21,6 +21,7 @@ extension AccountCommandGroup {
         AccountCommandGroup(
             name: "Offline changes",
             subcommands: [SyncCommand<App>.self, PendingCommand<App>.self, ResolveCommand<App>.self],
+            mainNames: ["sync", "pending", "resolve"],
             parsedAlone: { _ in nil }, findings: { _ in [] })
     }
 }

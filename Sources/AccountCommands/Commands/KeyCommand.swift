@@ -18,7 +18,7 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
                 """,
             subcommands: [
                 KeyStatusCommand<App>.self, KeyAddCommand<App>.self, KeyRemoveCommand<App>.self,
-                KeyRotateCommand<App>.self,
+                KeyRotateCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self,
             ],
             defaultSubcommand: KeyStatusCommand<App>.self)
     }
@@ -38,8 +38,7 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         guard let word = others.first else { return }
-        let names = KeyCommand<App>.configuration.subcommands.compactMap { $0.configuration.commandName }
-        throw ValidationError(Suggestion.text(for: word, among: names))
+        throw Suggestion.unknownSubcommand(word, among: KeyCommand<App>.configuration.subcommands)
     }
 
     func run(in context: CommandContext<App>) async throws {
