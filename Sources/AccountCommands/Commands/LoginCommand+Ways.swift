@@ -226,12 +226,15 @@ extension LoginCommand {
                 .invalidArgument, "there is no terminal for a prompt",
                 hint: "add " + missing.compactMap(\.self).joined(separator: " and "))
         }
-        for attempt in 1... {
+        var attempt = 1
+        while true {
             do {
                 // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
                 return try await store.signIn(with: authority) { try enteredPassword() }
-            } catch let error where error.isWrongPassword && !ways.passwordStdin && attempt < Self.passwordAttempts {
+            } catch {
+                guard error.isWrongPassword, !ways.passwordStdin, attempt < Self.passwordAttempts else { throw error }
                 Terminal.say(.failure, "Wrong user name or password (attempt \(attempt) of \(Self.passwordAttempts)).")
+                attempt += 1
             }
         }
     }

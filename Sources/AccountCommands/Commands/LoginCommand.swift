@@ -359,11 +359,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func defaultClientID(
         at authority: any ServiceAuthority, for service: AccountService
     ) async throws -> String? {
-        guard let clientID = App.defaultClientID, service.clientID == nil, !ways.withToken, let url = service.url,
+        guard let clientID = App.defaultClientID, service.clientID == nil, service.clientMetadataURL == nil,
+            !ways.withToken, let url = service.url, try await authority.requiresClientID(),
+            // The answer about the client ID contains the issuer.
             let issuer = authority.accountIssuer, issuer.withoutEndingSlash == url.withoutEndingSlash,
             !App.services.contains(where: { $0.issuer == issuer })
         else { return nil }
-        return try await authority.requiresClientID() ? clientID : nil
+        return clientID
     }
 
     /// Says which archive or account the sign-in replaced.

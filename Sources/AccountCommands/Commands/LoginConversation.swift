@@ -87,7 +87,7 @@ struct LoginConversation<App: AccountApplication> {
                     "You are signed in \(account.isNamedAfterAPI ? "to" : "as") \(bold: account.shownNameAndPlace) (session \(context.session))."
                 )
             }
-            return try await answers(from: answers, beside: command, signedIn: account, isRemembered: isRemembered)
+            return try await self.answers(from: answers, beside: command, signedIn: account, isRemembered: isRemembered)
         }
         try await ask([way(beside: command), issuer, client], &answers)
         // The options contain the service.
