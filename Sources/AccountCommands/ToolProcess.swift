@@ -169,6 +169,7 @@ extension AccountError {
     /// - Parameter variable: The variable of the token that replaces the archive. Signing in then has no effect, so the
     ///   hint is to replace the token.
     package mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
+        (message, hint) = (message.inCommandWords, hint?.inCommandWords)
         if hint == Self.signInIfRefusedAgain { hint? += " with `\(command)`" }
         // AccountKit knows the options of `login`, but not the name of the tool.
         message = message.replacing("`login ", with: "`\(command) ")

@@ -26,7 +26,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         help: ArgumentHelp(
             "Skip the check if the account was verified within this many seconds (0: always check).",
             valueName: "seconds"))
-    var maxAge = 900.0
+    var maxAge = Seconds(900)
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
@@ -35,13 +35,12 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     init(offline: Bool) {
         self.offline = offline
         verify = false
-        maxAge = 900
+        maxAge = Seconds(900)
         options = .none
     }
 
     func validate() throws {
         if offline, verify { throw ValidationError("--offline and --verify cannot be combined") }
-        if maxAge < 0 || !maxAge.isFinite { throw ValidationError("--max-age requires a number of seconds, 0 or more") }
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -52,7 +51,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         var requirement: AccessRequirement?
         if !offline, let account = state.account {
             let now = SystemWallClock().now
-            if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge, of: now) {
+            if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge.count, of: now) {
                 // Don't create the authority, because no request is necessary.
                 state = .verified(account)
             } else {
@@ -132,8 +131,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         case .signedOut(let signOut):
             throw AccountError(
                 .signInRefused,
-                "the service rejected the token in \(source) (\(signOut.detail ?? "rejected")): set another token, or unset "
-                    + source)
+                "the service rejected the token in \(source) (\(signOut.detail ?? "rejected"))",
+                hint: "set another token, or unset \(source)")
         case .unreadable(let error): throw error
         }
     }

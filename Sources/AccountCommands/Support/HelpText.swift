@@ -39,11 +39,14 @@ package enum HelpText {
         return Array(words[(start + 1)...])
     }
 
+    /// Returns an account command for the user to type; see ``folded(_:)``.
+    static func example(_ command: String) -> String { folded("\(CommandLine.toolName) \(command)") }
+
     /// Returns a command for the user to type, as an indented line of a help text. A longer line is broken between words, in
     /// the syntax of a shell.
-    package static func example(_ command: String) -> String {
+    package static func folded(_ command: String) -> String {
         var lines = [""]
-        for word in "\(CommandLine.toolName) \(command)".shellParts {
+        for word in command.shellParts {
             let line = lines[lines.count - 1]
             if line.isEmpty {
                 lines[lines.count - 1] = word
