@@ -140,8 +140,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let hint =
             if let explanation = explanation() {
                 explanation
-            } else if let service = App.service(at: url) ?? Suggestion.nearest(
-                to: url, among: App.services.map(\.name))
+            } else if let service = App.service(at: url)
+                ?? (url.contains(".") ? nil : Suggestion.nearest(to: url, among: App.services.map(\.name)))
             {
                 "use --service \(service)"
             } else {
@@ -467,7 +467,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let ways: [(way: SignInWay, option: String, isSupported: Bool)] = [
                 (.device, "--device", true), (.browser, "--web", known?.supportsBrowser != false),
                 (.token, "--with-token", true), (.password, "--password-stdin and --username NAME", known == nil),
-                (.client, "`login machine`", App.acceptsIssuer && known == nil),
+                (.client, "`\(CommandLine.toolName) login machine`", App.acceptsIssuer && known == nil),
             ]
             let offered = ways.filter { $0.isSupported && App.offers([$0.way]) }.map(\.option)
             let client =

@@ -314,7 +314,13 @@ struct LoginConversation<App: AccountApplication> {
     /// Says where to register a client at a service that this tool does not know, and what to enable for it.
     private func sayHowToRegister(_ answers: Answers) {
         let place = answers.server ?? answers.issuer ?? answers.url ?? "the service"
-        Terminal.say(nil, "\n\(place) requires a client ID. Register a public client there, and enable \(Self.grant(for: answers.way)).")
+        Terminal.say(
+            nil,
+            """
+
+            \(place) requires a client ID.
+            Register a public client there, and enable \(Self.grant(for: answers.way)).
+            """)
         guard let page = answers.documentation else { return Terminal.say("") }
         Terminal.say(nil, "Its documentation may say where to register an app:\n\n    \(page)\n")
     }

@@ -26,6 +26,7 @@ struct UsageMessage {
         if let advice = Self.advice(afterValueIn: message) {
             message.removeLast(advice.count)
             hint = String(advice.drop { ": .".contains($0) }).lowercasingFirst
+            if hint?.last == "." { hint?.removeLast() }
         }
         if message.last == "." { message.removeLast() }
         message = message.lowercasingFirst
