@@ -68,7 +68,7 @@ enum StandAlone: AccountApplication {
         guard let issuer = try issuer(of: service, known) else {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown",
-                hint: "sign in again with the URL of the service, as in `login https://auth.example.com`")
+                hint: "sign in again with the URL of the service, as in `\(CommandLine.toolName) login https://auth.example.com`")
         }
         // The known services require a registered client ID, unless the user may operate them.
         let home = try KnownService.at(issuer)

@@ -26,6 +26,7 @@ import Testing
         expect("help login --all", isAccount: true, "help login", showsAll: true)
         expect("account help --all", isAccount: false, "help account", showsAll: true)
         expect("help account login --all", isAccount: false, "help account login", showsAll: true)
+        expect("--help --all", isAccount: true, "--help", showsAll: true)
         expect("login --help --all", isAccount: true, "login --help --all", showsAll: true)
         expect("logout --all", isAccount: true, "logout --all", showsAll: true)
     }

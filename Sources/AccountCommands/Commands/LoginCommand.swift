@@ -344,7 +344,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
             let found = try await prepared(
                 authority, for: account, expecting: expected, choosing: answers?.server, adding: &service, in: context)
-            guard let clientID = try await defaultClientID(at: found, for: service) else { return found }
+            guard let clientID = await defaultClientID(at: found, for: service) else { return found }
             service.clientID = clientID
             return try await prepared(
                 context.authority(for: service, timeout: .seconds(30)), for: account, expecting: nil,
@@ -358,11 +358,17 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// sign-in needs none. The service of an API, and a known service, require a registered client.
     private func defaultClientID(
         at authority: any ServiceAuthority, for service: AccountService
-    ) async throws -> String? {
+    ) async -> String? {
         guard let clientID = App.defaultClientID, service.clientID == nil, service.clientMetadataURL == nil,
-            !ways.withToken, let url = service.url, try await authority.requiresClientID(),
-            // The answer about the client ID contains the issuer.
-            let issuer = authority.accountIssuer, issuer.withoutEndingSlash == url.withoutEndingSlash,
+            !ways.withToken, let url = service.url
+        else { return nil }
+        do {
+            guard try await authority.requiresClientID() else { return nil }
+        } catch {
+            // The sign-in fails for the same reason, and reports it.
+            return nil
+        }
+        guard let issuer = authority.accountIssuer, issuer.withoutEndingSlash == url.withoutEndingSlash,
             !App.services.contains(where: { $0.issuer == issuer })
         else { return nil }
         return clientID

@@ -71,49 +71,53 @@ struct LoginConversation<App: AccountApplication> {
         let remembered = try context.preferences.service(of: context.session)
         var answers = Answers()
         answers.clientID = command.issuer.clientID
-        if let name = command.serviceName?.lowercased() {
-            let isSame = App.isSameService(remembered?.name, name)
-            let isComplete = answers.clientID != nil || isSame && remembered?.clientID != nil
-            guard !isComplete, let service = App.service(named: name) else { return nil }
-            (answers.serviceName, answers.needsClientID) = (service.name, true)
-        } else {
-            let isRemembered = remembered != nil
-            if isRemembered, command.choosesWay || answers.clientID != nil { return nil }
-            let account = command.choosesWay ? nil : await context.archive.load().account
-            if account == nil, isRemembered { return nil }
-            if let account {
-                Terminal.say(
-                    .success,
-                    "You are signed in \(account.isNamedAfterAPI ? "to" : "as") \(bold: account.shownNameAndPlace) (session \(context.session))."
-                )
-            }
-            return try await self.answers(from: answers, beside: command, signedIn: account, isRemembered: isRemembered)
+        guard let name = command.serviceName?.lowercased() else {
+            return try await self.answers(from: answers, beside: command, isRemembered: remembered != nil)
         }
+        let isSame = App.isSameService(remembered?.name, name)
+        let isComplete = answers.clientID != nil || isSame && remembered?.clientID != nil
+        guard !isComplete, let service = App.service(named: name) else { return nil }
+        (answers.serviceName, answers.needsClientID) = (service.name, true)
         try await ask([way(beside: command), issuer, client], &answers)
         // The options contain the service.
         answers.serviceName = nil
-        Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
+        sayCommand(answers)
         return answers
     }
 
     private func answers(
-        from given: Answers, beside command: LoginCommand<App>, signedIn account: Account?, isRemembered: Bool
+        from given: Answers, beside command: LoginCommand<App>, isRemembered: Bool
     ) async throws -> Answers? {
-        var answers = given
+        if isRemembered, command.choosesWay || given.clientID != nil { return nil }
+        let account = command.choosesWay ? nil : await context.archive.load().account
+        if account == nil, isRemembered { return nil }
         if let account {
-            try await ask([session], &answers)
-            if answers.session == nil, isRemembered { return nil }
-            if answers.session == nil, let issuer = account.issuer {
-                answers.issuer = issuer
-                answers.clientID = answers.clientID ?? account.credentials.clientID
-                return answers
-            }
+            Terminal.say(
+                .success,
+                "You are signed in \(account.isNamedAfterAPI ? "to" : "as") \(bold: account.shownNameAndPlace) (session \(context.session))."
+            )
         }
-        try await ask(
-            [{ try await service(for: &$0, beside: command) }, issuer, way(beside: command), client], &answers)
-        try nameIssuer(in: &answers, beside: command)
-        Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
+        let knowsService = isRemembered || account?.issuer != nil
+        func isRepeated(_ answers: Answers) -> Bool { account != nil && answers.session == nil && knowsService }
+        let service: Step = { answers in
+            isRepeated(answers) ? false : try await self.service(for: &answers, beside: command)
+        }
+        let way: Step = { answers in isRepeated(answers) ? false : try await self.way(beside: command)(&answers) }
+        var answers = given
+        try await ask((account == nil ? [] : [session]) + [service, issuer, way, client], &answers)
+        guard isRepeated(answers) else {
+            try nameIssuer(in: &answers, beside: command)
+            sayCommand(answers)
+            return answers
+        }
+        if isRemembered { return nil }
+        answers.issuer = account?.issuer
+        answers.clientID = answers.clientID ?? account?.credentials.clientID
         return answers
+    }
+
+    private func sayCommand(_ answers: Answers) {
+        Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
     }
 
     /// Asks the questions in order. The answer `b` goes back to the previous one.
@@ -127,7 +131,7 @@ struct LoginConversation<App: AccountApplication> {
                     step += 1
                     continue
                 }
-                if asked.isEmpty, steps.count > 1 { Terminal.say("(To go back to a question, enter b.)") }
+                if asked.isEmpty { Terminal.say("(To go back to the previous question, enter b.)") }
                 asked.append((step, before))
                 step += 1
             } catch is StepBack {

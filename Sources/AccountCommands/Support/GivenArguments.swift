@@ -22,6 +22,11 @@ struct GivenArguments: Equatable {
             start += 1
         }
         words.replaceSubrange(start..., with: Self.current(words[start...]))
+        // Without a subcommand, the parser would report the unknown option instead of showing the help.
+        let options = words[start...]
+        if options.contains(where: { ["--help", "-h"].contains($0) }), options.allSatisfy({ $0.hasPrefix("-") }) {
+            words.removeAll { $0 == "--all" }
+        }
     }
 
     /// Returns account commands in their current spelling, and `login machine` as one word: the parser would read `machine`
