@@ -59,7 +59,8 @@ enum StandAlone: AccountApplication {
             throw AccountError(
                 .invalidArgument, "there is no known service '\((service.name ?? "").shown)'",
                 hint: (meant.map { "did you mean '\($0)'? T" } ?? "t")
-                    + "he known services are \(names.joined(separator: ", ")). For any other service, omit --service, and pass its URL")
+                    + "he known services are \(names.joined(separator: ", ")). For any other service, omit --service, and pass its URL"
+            )
         }
         if let words = service.workload, service.url == nil {
             return try authority(forWorkload: words, with: options)
@@ -68,7 +69,9 @@ enum StandAlone: AccountApplication {
         guard let issuer = try issuer(of: service, known) else {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown",
-                hint: "sign in again with the URL of the service, as in `\(CommandLine.toolName) login https://auth.example.com`")
+                hint:
+                    "sign in again with the URL of the service, as in `\(CommandLine.toolName) login https://auth.example.com`"
+            )
         }
         // The known services require a registered client ID, unless the user may operate them.
         let home = try KnownService.at(issuer)

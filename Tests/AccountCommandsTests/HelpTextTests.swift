@@ -42,7 +42,8 @@ import Testing
         let shown = names(in: help(isShort: true), under: "SUBCOMMANDS").prefix { $0 != "See" }
         #expect(
             Array(shown) == [
-                "login", "logout", "whoami", "status", "token", "exec", "sessions", "switch", "setup", "sync", "pending",
+                "login", "logout", "whoami", "status", "token", "exec", "sessions", "switch", "setup", "sync",
+                "pending",
                 "resolve", "doctor",
             ])
     }

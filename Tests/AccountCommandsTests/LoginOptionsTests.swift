@@ -10,7 +10,8 @@ import Testing
         static let acceptsIssuer = true
         static let signInHelp = "Without --client-id it is called example."
         static let services = [
-            ServiceDescription(name: "hub", title: "Hub", issuer: "https://github.com", registrationPage: "https://github.com/apps")
+            ServiceDescription(
+                name: "hub", title: "Hub", issuer: "https://github.com", registrationPage: "https://github.com/apps")
         ]
 
         static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {

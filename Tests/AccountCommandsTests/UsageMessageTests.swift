@@ -7,7 +7,10 @@ import Testing
 /// Errors in the arguments have the format of all errors: a message, and advice on the next line.
 @Suite struct UsageMessageTests {
     @Test(arguments: [
-        ("--offline and --verify cannot be combined", "--offline and --verify cannot be combined", "see `account --help`"),
+        (
+            "--offline and --verify cannot be combined", "--offline and --verify cannot be combined",
+            "see `account --help`"
+        ),
         (
             "Unknown option '--token'. Did you mean '--store'?", "unknown option '--token'",
             "did you mean '--with-token'? See `account --help`"

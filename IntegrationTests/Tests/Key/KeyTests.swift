@@ -184,7 +184,8 @@ struct KeyTests: KeyScenes {
             #expect(locked.errors.contains("unlock"))
 
             let unlocked = try await Terminal.run(
-                account.command(["key", "unlock", "--for", "1h"]), .wait("Passphrase: "), .type("correct horse"), .enter)
+                account.command(["key", "unlock", "--for", "1h"]), .wait("Passphrase: "), .type("correct horse"), .enter
+            )
             #expect(unlocked.exitCode == 0, "\(unlocked)")
             #expect(try await runDetached(account, "whoami", "--offline").output == "alice\n")
             #expect(try await runDetached(account, "status").exitCode == 0)

@@ -113,9 +113,11 @@ struct ConversationTests {
         try await Container.run { container in
             let session = try await Terminal.run(
                 Tool.account(in: container).command(["login"]), .wait("another service: "),
-                .type("github.com"), .enter, .wait("With a code that you enter on another device (requires a client ID)"),
+                .type("github.com"), .enter,
+                .wait("With a code that you enter on another device (requires a client ID)"),
                 .wait("Enter a number (leave empty for 1): "), .enter,
-                .wait("https://github.com/settings/developers"), .wait("Enable Device Flow"), .wait("Client ID: "), .controlC)
+                .wait("https://github.com/settings/developers"), .wait("Enable Device Flow"), .wait("Client ID: "),
+                .controlC)
             #expect(session.exitCode == 130, "\(session)")
             #expect(!container.exists(container.archive))
         }
@@ -142,7 +144,8 @@ struct ConversationTests {
                         .wait("another service: "), .type("b"), .enter, .wait("This is the first question."),
                         .wait("another service: "), .type("github"), .enter,
                         .wait("Enter a number (leave empty for 1): "), .type("b"), .enter,
-                        .wait("Where do you want to sign in?"), .wait("another service: "), .type(server.issuer), .enter,
+                        .wait("Where do you want to sign in?"), .wait("another service: "), .type(server.issuer),
+                        .enter,
                         .wait("Enter a number (leave empty for 1): "), .type("4"), .enter,
                         .wait("Access token: "), .controlC,
                     ])

@@ -57,11 +57,13 @@ struct OutputTests {
                 #expect(outcome.exitCode == 0 && outcome.output == "" && !outcome.errors.isEmpty, "\(outcome)")
             }
             for (arguments, text) in [
-                (["help", "key", "add"], "USAGE: account key add "), (["help", "unlock"], "USAGE: account key unlock "),
+                (["help", "key", "add"], "USAGE: account key add "),
+                (["help", "unlock"], "USAGE: account key unlock "),
                 (["help", "login", "machine"], "USAGE: account login machine "),
                 (["login", "machine", "--help"], "USAGE: account login machine "),
                 (["help", "--all"], "\n  git-credential "), (["help", "login", "--all"], "\n  --redirect-uri "),
-                (["--help"], "\nMore: `account help --all`\n"), (["help", "login"], "\nMore: `account help login --all`\n"),
+                (["--help"], "\nMore: `account help --all`\n"),
+                (["help", "login"], "\nMore: `account help login --all`\n"),
                 ([], "\nArticle: Quick start: the account command, "),
             ] as [([String], String)] {
                 let help = try await account.run(arguments)
@@ -78,7 +80,8 @@ struct OutputTests {
             for (arguments, word) in [
                 (["whoami", "--offline", "--verify"], "--verify"),
                 (["token", "--min-validity", "-5"], "--min-validity"),
-                (["help", "key", "ad"], "Did you mean 'add'? See `account"), (["login", "--token"], "Did you mean '--with-token'?"),
+                (["help", "key", "ad"], "Did you mean 'add'? See `account"),
+                (["login", "--token"], "Did you mean '--with-token'?"),
                 (["login", "--service", "gihub", "--device"], "Did you mean 'github'?"),
                 (["login", "github.com"], "Use --service github."), (["key", "unlock", "--for", "8"], "8h or 30m"),
             ] {

@@ -74,7 +74,9 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         if kind == .command, command.isEmpty {
             throw ValidationError(
                 "the program that prints the key is missing",
-                hint: "for example, `\(CommandLine.toolName) key add command -- secret-tool lookup service \(App.identifier)`")
+                hint:
+                    "for example, `\(CommandLine.toolName) key add command -- secret-tool lookup service \(App.identifier)`"
+            )
         }
         if kind != .command, !command.isEmpty {
             throw ValidationError(

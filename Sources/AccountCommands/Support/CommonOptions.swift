@@ -148,7 +148,8 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             throw ValidationError("--no-resource cannot be combined with --resource")
         }
         for resource in resources where !RequestRules.isResource(resource) {
-            throw ValidationError("--resource requires an absolute URI without #", hint: "for example, https://api.example.com")
+            throw ValidationError(
+                "--resource requires an absolute URI without #", hint: "for example, https://api.example.com")
         }
     }
 }

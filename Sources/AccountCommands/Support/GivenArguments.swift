@@ -10,7 +10,9 @@ struct GivenArguments: Equatable {
     init(_ arguments: [String], isAccount: Bool) {
         words = arguments
         var start = 0
-        if !isAccount, arguments.starts(with: ["account", "help"]) { words.replaceSubrange(..<2, with: ["help", "account"]) }
+        if !isAccount, arguments.starts(with: ["account", "help"]) {
+            words.replaceSubrange(..<2, with: ["help", "account"])
+        }
         let isHelp = words.first == "help"
         showsAllHelp = words.contains("--all")
         if isHelp {

@@ -98,7 +98,8 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
             throw AccountError(
                 .notSignedIn,
                 "there is no rule for \(url?.description ?? "this server"), so the server gets no token",
-                hint: "run `\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session \(session ?? "NAME")`"
+                hint:
+                    "run `\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session \(session ?? "NAME")`"
             )
         }
         try url?.checkStaysHere()

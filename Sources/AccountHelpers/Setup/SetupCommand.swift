@@ -212,7 +212,8 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
         }
         guard !registries.isEmpty else {
             throw AccountError(
-                .invalidArgument, "the registries are missing", hint: "for example, `\(context.tool) setup docker ghcr.io`")
+                .invalidArgument, "the registries are missing",
+                hint: "for example, `\(context.tool) setup docker ghcr.io`")
         }
         return registries
     }
