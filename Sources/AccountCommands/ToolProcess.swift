@@ -123,6 +123,8 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             Terminal.say(error)
             return ExitCode(error.exitCode)
         }
+        // The command has already reported the error. The parser would build the whole tree of commands for no message.
+        if let code = error as? ExitCode { return code }
         let code = exitCode(for: error)
         let text = fullMessage(for: error)
         guard !text.isEmpty else { return code }

@@ -42,7 +42,7 @@ struct TestingExamples {
     @Test func signsOutWhenTheServiceEndsTheSession() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
-        let service = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
+        let service = ScriptedAuthority(refresh: [.refuse(.oauthError("invalid_grant"))], clock: clock)
         guard case .signedOut(let why) = await store.checkSession(with: service) else {
             Issue.record("still signed in")
             return

@@ -255,7 +255,7 @@ extension AccountError {
     /// Whether the service refused the user name or the password.
     fileprivate var isWrongPassword: Bool {
         switch requestFailure?.failureOfRequest {
-        case .oauthError(.invalidGrant, _)?, .unauthorized?: code == .signInRefused
+        case .oauthError("invalid_grant", _)?, .unauthorized?: code == .signInRefused
         default: false
         }
     }

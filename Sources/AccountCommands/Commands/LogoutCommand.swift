@@ -90,9 +90,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             work = try await data?.unsentWork()
         } catch let error as AccountError where error.code == .notSignedIn || store.account == nil {
             // Continue the sign-out even if the account is unreadable.
-            return nil
+            data = nil
         } catch {
             work = "unreadable changes (\(error.userText))"
+        }
+        if work == nil, try await store.hasOfflineDataOfEndedSession() {
+            work = "the offline data of the user whose session the service ended"
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"

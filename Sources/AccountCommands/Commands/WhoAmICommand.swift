@@ -32,15 +32,27 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
     init() {}
 
-    init(offline: Bool) {
-        self.offline = offline
-        verify = false
-        maxAge = Seconds(900)
-        options = .none
+    init?(plain words: ArraySlice<String>) {
+        (offline, verify, maxAge, options) = (false, false, Seconds(900), .none)
+        var words = PlainArguments(words)
+        while let option = words.nextOption() {
+            let isRead =
+                switch option {
+                case "--offline": words.read(&offline)
+                case "--verify": words.read(&verify)
+                case "--max-age": words.read(&maxAge.count)
+                default: options.read(option, from: &words)
+                }
+            guard isRead else { return nil }
+        }
+        guard words.isAtEnd, (try? validate()) != nil else { return nil }
     }
 
     func validate() throws {
         if offline, verify { throw ValidationError("--offline and --verify cannot be combined") }
+        if maxAge.count < 0 || !maxAge.count.isFinite {
+            throw ValidationError("--max-age requires a number of seconds, 0 or more")
+        }
     }
 
     func run(in context: CommandContext<App>) async throws {

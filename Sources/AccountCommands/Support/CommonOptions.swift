@@ -34,6 +34,17 @@ package struct CommonOptions: ParsableArguments, Sendable {
     }
 
     package static var none: CommonOptions { CommonOptions(.none, .none) }
+
+    /// Reads an option, and returns whether the reader accepts it.
+    mutating func read(_ option: Substring, from words: inout PlainArguments) -> Bool {
+        switch option {
+        case "--session": words.read(&session)
+        case "--store": words.read(&store)
+        case "--json": words.read(&json)
+        case "--verbose", "-v": words.read(&verbose)
+        default: false
+        }
+    }
 }
 
 /// The option that the short help of `login` shows.

@@ -23,6 +23,16 @@ struct TargetOptions: ParsableArguments {
         return options
     }
 
+    /// Reads an option, and returns whether the reader accepts it.
+    mutating func read(_ option: Substring, from words: inout PlainArguments) -> Bool {
+        switch option {
+        case "--audience": words.read(&audience)
+        case "--resource": words.read(&resources)
+        case "--scope": words.read(&scopes)
+        default: false
+        }
+    }
+
     func validate() throws {
         guard audience == nil || resources.isEmpty else {
             throw ValidationError(
