@@ -1,6 +1,7 @@
 import AccountHelpers
 import AccountKit
 import ArgumentParser
+import Foundation
 import Testing
 
 @testable import AccountCommands
@@ -126,11 +127,15 @@ import Testing
         #expect(HelpText.shown(own, complete: own, showsAll: false, tool: "notes") == own)
     }
 
-    @Test func `Each command has an article that exists`() throws {
+    @Test func `Each command has an article with this title`() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 1...3 { root.deleteLastPathComponent() }
         for group in AccountCommand<App>.groups {
             for subcommand in group.subcommands {
                 let name = try #require(subcommand.configuration.commandName)
-                #expect(HelpArticle(of: name.split(separator: " ").map(String.init)) != nil, "\(name)")
+                let article = try #require(HelpArticle(of: name.split(separator: " ").map(String.init)), "\(name)")
+                let text = try String(contentsOf: root.appending(path: article.path), encoding: .utf8)
+                #expect(text.hasPrefix("# \(article.title)\n"), "\(name)")
             }
         }
         #expect(HelpArticle(of: ["key", "add"]) == HelpArticle(of: ["key"]))

@@ -82,12 +82,12 @@ extension String {
 struct HelpArticle: Equatable {
     let title: String
 
-    /// The path in the repository, without the ending.
-    private let path: String
+    /// The path in the repository.
+    let path: String
 
-    var text: String { "\(title), Sources/\(path).md" }
+    var text: String { "\(title), \(path)" }
 
-    private init(_ title: String, _ path: String) { (self.title, self.path) = (title, path) }
+    private init(_ title: String, _ path: String) { (self.title, self.path) = (title, "Sources/\(path).md") }
 
     /// Creates the article about a command, such as `["key", "add"]`, or else about the command above it; `nil` for a
     /// command of another group.
@@ -104,6 +104,7 @@ struct HelpArticle: Equatable {
     private static let quickStart = ofCommands("Quick start: the account command", "QuickStart")
     private static let scripting = ofCommands("Exit codes, JSON and variables", "Scripting")
     private static let sessions = ofCommands("Use several accounts", "MultipleAccounts")
+    private static let programs = ofCommands("Give a token to a program", "GivingATokenToAProgram")
     private static let git = ofCommands("Git", "Git")
     private static let kubernetes = ofCommands("Kubernetes", "Kubernetes")
     private static let containers = ofCommands("Docker, Podman and Skopeo", "Containers")
@@ -115,8 +116,7 @@ struct HelpArticle: Equatable {
         "login machine": ofCommands("CI and servers", "ScriptsAndCI"), "logout": quickStart, "whoami": scripting,
         "status": scripting, "token": scripting, "refresh": scripting, "sessions": sessions, "switch": sessions,
         "key": HelpArticle("Protect the key", "AccountKit/AccountKit.docc/ChoosingAKey"),
-        "exec": ofCommands("Run a command with a token", "RunningACommand"),
-        "keep": ofCommands("Keep a token in a file", "KeepingATokenFile"), "rule": sessions, "setup": git,
+        "exec": programs, "keep": programs, "rule": sessions, "setup": git,
         "mcp": mcp, "headers": mcp, "git-credential": git, "kube-credential": kubernetes,
         "docker-credential": containers, "doctor": ofCommands("Troubleshooting", "Troubleshooting"),
         "sync": offline, "pending": offline, "resolve": offline,
