@@ -29,7 +29,7 @@ public protocol AccountApplication: Sendable {
     /// AccountKit.
     static var version: String { get }
 
-    /// Whether the user chooses the service with `--issuer`.
+    /// Whether the user chooses the service, by its URL or its name.
     static var acceptsIssuer: Bool { get }
 
     /// The services that `login` offers by name on a terminal, if ``acceptsIssuer`` is `true`.

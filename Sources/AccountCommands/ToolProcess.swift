@@ -143,7 +143,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             if let text = help, text.hasPrefix("account "), name.hasSuffix(" account") {
                 help = name + text.dropFirst("account".count)
             }
-            Terminal.say(UsageMessage(message(for: error)).error(help: help ?? name + " --help"))
+            Terminal.say(UsageMessage.error(message(for: error), help: help ?? name + " --help"))
             return code
         }
         do {

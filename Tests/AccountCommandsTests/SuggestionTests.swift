@@ -14,10 +14,11 @@ import Testing
 
     @Test(arguments: [
         ("--token", "--store", "--with-token"), ("--servce", "--service", "--service"), ("--frob", "--force", nil),
-        ("--scops", "--scope", "--scope"), ("--browser", nil, "--web"), ("--nothing", nil, nil),
+        ("--scops", "--scope", "--scope"), ("--browser", nil, "--web"), ("--profile", nil, "--session"),
+        ("--nothing", nil, nil),
     ])
     func `Suggests the option that the user meant`(option: String, similar: String?, meant: String?) {
-        #expect(Suggestion.option(for: option, similar: similar) == meant)
+        #expect(Suggestion.option(for: option, similar: similar, isLogin: true) == meant)
     }
 
     @Test func `Suggests the service with a similar name`() {

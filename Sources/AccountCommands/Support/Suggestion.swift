@@ -10,11 +10,13 @@ package enum Suggestion {
         "profiles": "sessions", "use": "switch", "keys": "key", "rules": "rule", "env": "exec", "run": "exec",
     ]
 
-    /// Names that other tools use for these options of `login`.
-    private static let optionSynonyms = [
+    /// Names that other tools use for options of all commands.
+    private static let optionSynonyms = ["--profile": "--session", "--account": "--session"]
+
+    /// Names that other tools use for options of `login`.
+    private static let loginSynonyms = [
         "--token": "--with-token", "--access-token": "--with-token", "--pat": "--with-token", "--browser": "--web",
-        "--scopes": "--scope", "--url": "--issuer", "--host": "--issuer", "--hostname": "--issuer",
-        "--user": "--username", "--profile": "--session", "--account": "--session",
+        "--user": "--username",
     ]
 
     package static func unknownSubcommand(
@@ -29,9 +31,12 @@ package enum Suggestion {
 
     /// Returns the option that the user meant.
     ///
-    /// - Parameter similar: The option that the parser regards as similar.
-    static func option(for option: String, similar: String?) -> String? {
-        optionSynonyms[option] ?? similar.flatMap { nearest(to: option, among: [$0]) }
+    /// - Parameters:
+    ///   - similar: The option that the parser regards as similar.
+    ///   - isLogin: Whether the command is `login`.
+    static func option(for option: String, similar: String?, isLogin: Bool) -> String? {
+        let synonym = optionSynonyms[option] ?? (isLogin ? loginSynonyms[option] : nil)
+        return synonym ?? similar.flatMap { nearest(to: option, among: [$0]) }
     }
 
     package static func nearest(to word: String, among names: [String]) -> String? {

@@ -7,29 +7,41 @@ extension ValidationError {
 }
 
 /// The message of an error in the arguments, in the format of all errors.
-struct UsageMessage {
-    private var message: String
-    private var hint: String?
-
-    /// - Parameter text: The message of the parser, or of a `ValidationError` with or without a hint.
-    init(_ text: String) {
-        let lines = text.split(separator: "\n", maxSplits: 1)
-        message = lines.first.map(String.init) ?? ""
-        // The parser indents a second message.
-        if lines.count == 2 { if lines[1].hasPrefix(" ") { message = text } else { hint = String(lines[1]) } }
-        if let question = message.firstRange(of: "'. Did you mean '"), message.hasPrefix("Unknown option '") {
-            let option = String(message[..<question.lowerBound].dropFirst("Unknown option '".count))
-            let similar = message[question.upperBound...].prefix { $0 != "'" }
+enum UsageMessage {
+    /// Returns an error with the advice in its hint.
+    ///
+    /// - Parameters:
+    ///   - text: The message of the parser, or of a `ValidationError` with or without a hint.
+    ///   - help: The command that shows the help.
+    static func error(_ text: String, help: String) -> AccountError {
+        let see = "see `\(help)`"
+        let lines = text.split(separator: "\n", maxSplits: 1).map(String.init)
+        var message = lines.first ?? ""
+        var hint: String?
+        if lines.count == 2 {
+            // The parser indents a second message.
+            if lines[1].hasPrefix(" ") { message = text } else { hint = lines[1] }
+        } else if let (option, similar) = unknownOption(in: message) {
             message = "Unknown option '\(option)'"
-            hint = Suggestion.option(for: option, similar: String(similar)).map { "did you mean '\($0)'?" }
-        }
-        if let advice = Self.advice(afterValueIn: message) {
+            let isLogin = help.split(separator: " ").contains("login")
+            hint = Suggestion.option(for: option, similar: similar, isLogin: isLogin).map { "did you mean '\($0)'?" }
+        } else if let advice = advice(afterValueIn: message) {
             message.removeLast(advice.count)
             hint = String(advice.drop { ": .".contains($0) }).lowercasingFirst
             if hint?.last == "." { hint?.removeLast() }
         }
         if message.last == "." { message.removeLast() }
-        message = message.lowercasingFirst
+        // Advice that is not a question needs no help text.
+        let advice = hint.map { $0.hasSuffix("?") ? "\($0) S\(see.dropFirst())" : $0 }
+        return AccountError(.invalidArgument, message.lowercasingFirst, hint: advice ?? see)
+    }
+
+    /// Returns the names in a message such as "Unknown option '--tokn'. Did you mean '--token'?".
+    private static func unknownOption(in message: String) -> (option: String, similar: String?)? {
+        guard message.hasPrefix("Unknown option '") else { return nil }
+        let quoted = message.split(separator: "'").enumerated().filter { !$0.offset.isMultiple(of: 2) }
+        guard let option = quoted.first?.element else { return nil }
+        return (String(option), quoted.dropFirst().first.map { String($0.element) })
     }
 
     /// Returns the end of a message such as "The value '8' is invalid for '--for <duration>': use a number with a unit".
@@ -39,15 +51,6 @@ struct UsageMessage {
         else { return nil }
         let advice = message[message.index(after: end)...]
         return advice.count > 2 ? advice : nil
-    }
-
-    /// - Parameter help: The command that shows the help.
-    func error(help: String) -> AccountError {
-        let see = "see `\(help)`"
-        guard let hint else { return AccountError(.invalidArgument, message, hint: see) }
-        // A hint with a command needs no other advice.
-        let advice = hint.hasSuffix("?") ? "\(hint) S\(see.dropFirst())" : hint
-        return AccountError(.invalidArgument, message, hint: advice)
     }
 }
 
