@@ -84,13 +84,19 @@ def explanation(argument):
     default = argument.get("defaultValue")
     # A flag that is on by default is shown by its negated form.
     if default and argument["kind"] != "flag":
-        text += f" Default: {re.sub(r'[.]0$', '', default)}."
+        text += f" Default: {default}."
     return prose(cell(text))
 
 
 def table(arguments):
     lines = ["| option | meaning |", "| --- | --- |"]
     return lines + [f"| `{cell(option(argument))}` | {explanation(argument)} |" for argument in merged(arguments)]
+
+
+def prompted(rows):
+    """Commands to type, with a prompt unless the line continues the previous one."""
+    continued = [False, *(row.endswith("\\") for row in rows)]
+    return [f"  {row.strip()}" if more else f"$ {row.strip()}" for row, more in zip(rows, continued)]
 
 
 def discussion(text):
@@ -103,7 +109,7 @@ def discussion(text):
                 lines[-2:] = [""]
             else:
                 lines.append("```console")
-            lines += [*(f"$ {row.strip()}" for row in rows), "```", ""]
+            lines += [*prompted(rows), "```", ""]
         else:
             lines += [*(prose(row) for row in rows), ""]
     return lines

@@ -29,7 +29,7 @@ public protocol AccountApplication: Sendable {
     /// AccountKit.
     static var version: String { get }
 
-    /// Whether the user chooses the service with `--issuer`.
+    /// Whether the user chooses the service, by its URL or its name.
     static var acceptsIssuer: Bool { get }
 
     /// The services that `login` offers by name on a terminal, if ``acceptsIssuer`` is `true`.
@@ -346,6 +346,13 @@ extension AccountApplication {
     /// Returns the service with a name, in any case.
     static func service(named name: String?) -> ServiceDescription? {
         name.flatMap { name in services.first { $0.isNamed(name) } }
+    }
+
+    /// Returns the name of the service at an address without `https://`, such as `github.com`, or with a name.
+    static func service(at address: String) -> String? {
+        let host = String(address.lowercased().withoutEndingSlash)
+        let found = services.first { $0.issuer == "https://\(host)" } ?? service(named: host)
+        return found?.name
     }
 
     /// Returns whether two names mean the same service, which may have several.

@@ -3,7 +3,9 @@ import ArgumentParser
 
 extension AccountCommand {
     package static func runProcess() -> Never {
-        runTool(signIn: "\(CommandLine.toolName) login", orReplaceTokenIn: App.replacingTokenVariable) { arguments in
+        runTool(
+            signIn: "\(CommandLine.toolName) login", orReplaceTokenIn: App.replacingTokenVariable, isAccount: true
+        ) { arguments in
             var arguments = arguments
             // Docker runs this program through a link, such as `docker-credential-account`.
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
@@ -27,9 +29,7 @@ extension AccountCommand {
             }
             guard let named else {
                 if index == 0, word == "help" { continue }
-                let names = subcommands.filter { $0.configuration.shouldDisplay }
-                    .compactMap { $0.configuration.commandName }
-                throw ValidationError(Suggestion.text(for: word, among: names))
+                throw Suggestion.unknownSubcommand(word, among: subcommands)
             }
             subcommands = named.configuration.subcommands
         }

@@ -75,8 +75,8 @@ import Foundation
         let help = HelpText.withCommonOptionsLast(
             AccountCommand<AnyService>.helpMessage(for: LoginCommand<AnyService>.self, columns: 200))
         let order = [
-            "\nARGUMENTS:\n", "\nOPTIONS:\n", "\n  --service ", "\n  --issuer ", "\n  --client-id ", "\n  --device ",
-            "\n  --web ", "\n  --with-token ", "\n  --scope ", "\n  --redirect-uri ", "\n  --step-up ",
+            "\nARGUMENTS:\n", "\nOPTIONS:\n", "\n  --service ", "\n  --client-id ", "\n  --issuer ", "\n  --scope ",
+            "\n  --web ", "\n  --device ", "\n  --with-token ", "\n  --redirect-uri ", "\n  --step-up ",
             "\n  -h, --help ", "\n\nCOMMON OPTIONS:\n", "\n  --session ", "\n  -v, --verbose ",
         ]
         var rest = help[...]

@@ -9,6 +9,7 @@ import Testing
 @Suite struct ParsedAloneTests {
     private enum App: AccountApplication {
         static let identifier = "com.example.app"
+        static let acceptsIssuer = true
         static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
         static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
@@ -23,7 +24,7 @@ import Testing
         ["token", "--session", "work", "--min-validity", "1e3"], ["token", "--id-token", "--json"],
         ["login", "--web", "--scope", "a", "--scope", "b"],
         ["logout", "--all"], ["status"], ["refresh", "--json"], ["sessions"], ["switch", "work"], ["doctor", "--fix"],
-        ["unlock", "--for", "2h"], ["lock"], ["git-credential", "get"], ["git-credential", "store"],
+        ["login machine", "--workload", "gitlab"], ["git-credential", "get"], ["git-credential", "store"],
         ["git-credential", "erase"], ["git-credential", "-v", "get"], ["kube-credential"],
         ["kube-credential", "--session", "work"], ["kube-credential", "--any-cluster"], ["docker-credential", "get"],
     ])
@@ -110,7 +111,7 @@ import Testing
             [], [""], ["--offline", "whoami"], ["whoam"], ["help", "whoami"], ["whoami", "--help"], ["whoami", "-h"],
             ["whoami", "--offlin"], ["whoami", "--session"], ["whoami", "--verify", "--offline"],
             ["whoami", "--max-age", "soon"], ["whoami", "--max-age", "-1"], ["whoami", "alice"], ["--version"],
-            ["whoami", "--version"], ["token", "--offline"], ["key"], ["key", "add", "file"],
+            ["whoami", "--version"], ["token", "--offline"], ["key"], ["key", "add", "file"], ["key", "unlock"],
             ["whoami", "--generate-completion-script", "bash"], ["--generate-completion-script", "bash"],
         ] as [[String]])
     func `Leaves help, nested subcommands and errors to the full parser`(arguments: [String]) {

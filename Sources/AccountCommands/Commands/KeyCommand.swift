@@ -18,7 +18,7 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
                 """,
             subcommands: [
                 KeyStatusCommand<App>.self, KeyAddCommand<App>.self, KeyRemoveCommand<App>.self,
-                KeyRotateCommand<App>.self,
+                KeyRotateCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self,
             ],
             defaultSubcommand: KeyStatusCommand<App>.self)
     }
@@ -38,8 +38,7 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         guard let word = others.first else { return }
-        let names = KeyCommand<App>.configuration.subcommands.compactMap { $0.configuration.commandName }
-        throw ValidationError(Suggestion.text(for: word, among: names))
+        throw Suggestion.unknownSubcommand(word, among: KeyCommand<App>.configuration.subcommands)
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -74,11 +73,15 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     func validate() throws {
         if kind == .command, command.isEmpty {
             throw ValidationError(
-                "specify the program that prints the key: `\(CommandLine.toolName) key add command -- "
-                    + "secret-tool lookup service \(App.identifier)`")
+                "the program that prints the key is missing",
+                hint:
+                    "for example, `\(CommandLine.toolName) key add command -- secret-tool lookup service \(App.identifier)`"
+            )
         }
         if kind != .command, !command.isEmpty {
-            throw ValidationError("only `\(CommandLine.toolName) key add command` accepts a program")
+            throw ValidationError(
+                "a key of kind \(kind.rawValue) accepts no program",
+                hint: "use `\(CommandLine.toolName) key add command`")
         }
     }
 
@@ -143,8 +146,9 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 throw AccountError(
                     .invalidArgument,
                     kept.isEmpty
-                        ? "the next archive needs a key: add another key first"
-                        : "there is no archive yet, and no key of kind \(key) is configured for the next archive")
+                        ? "the next archive needs a key"
+                        : "there is no archive yet, and no key of kind \(key) is configured for the next archive",
+                    hint: kept.isEmpty ? "add another key first" : nil)
             }
             settings.sources = kept
             try await context.preferences.setKeySettings(settings, of: context.session)
@@ -171,8 +175,8 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 (named.isEmpty
-                    ? "no key of the archive matches \(key)" : "several keys of the archive match \(key)")
-                    + ": `\(context.hint.command("key status"))` lists the keys with their IDs")
+                    ? "no key of the archive matches \(key)" : "several keys of the archive match \(key)"),
+                hint: "run `\(context.hint.command("key status"))` to list the keys with their IDs")
         }
         return slot
     }
@@ -216,10 +220,12 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 kinds.isEmpty
-                    ? "the key comes from a program or the environment, so `rotate` cannot replace it: add a key "
-                        + "of another kind with `\(context.hint.command("key add"))`, remove this key with "
+                    ? "the key comes from a program or the environment, so `rotate` cannot replace it"
+                    : "the archive has a key file and a passphrase",
+                hint: kinds.isEmpty
+                    ? "add a key of another kind with `\(context.hint.command("key add"))`, remove this key with "
                         + "`\(context.hint.command("key remove"))`, change this key at its source, and add it again"
-                    : "specify which key to replace: \(kinds.map(\.rawValue).sorted().joined(separator: " or "))")
+                    : "name the key to replace: \(kinds.map(\.rawValue).sorted().joined(separator: " or "))")
         }
         try await context.archive.rotateKey(of: kind)
         let name = kind == .keyFile ? "key file" : "passphrase"

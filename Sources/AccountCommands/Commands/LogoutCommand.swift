@@ -100,7 +100,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, "\(question). Send or export the changes first, or sign out with --force")
+            throw AccountError(.busy, question, hint: "send or export the changes first, or sign out with --force")
         }
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""
         guard answer.lowercased().hasPrefix("y") else {

@@ -132,7 +132,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 rows.append(("Problem", StateText.sentences(StateText.end(of: account, context.hint))))
             }
         case .signedOut(let signOut):
-            rows.append((Self.userLabel, "no. " + StateText.explanation(of: signOut, context.hint)))
+            rows.append((Self.userLabel, StateText.summary(of: signOut, context.hint)))
         case .unreadable(let error):
             rows.append((Self.userLabel, "unknown: the archive cannot be read"))
             rows.append(("Problem", "\(error.userText)"))

@@ -70,11 +70,12 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         }
         if usesIDToken, try target.target() != nil {
             throw ValidationError(
-                "an ID token is only for the client of this session: omit --audience, --resource and --scope")
+                "an ID token is only for the client of this session", hint: "omit --audience, --resource and --scope")
         }
         if !dpopProof.isEmpty, dpopProof.count != 2 {
             throw ValidationError(
-                "--dpop-proof requires the method and the URL of a request: --dpop-proof GET https://api.example.com")
+                "--dpop-proof requires the method and the URL of a request",
+                hint: "for example, --dpop-proof GET https://api.example.com")
         }
         if usesIDToken, !dpopProof.isEmpty { throw ValidationError("--dpop-proof cannot be combined with --id-token") }
         if dpopNonce != nil, dpopProof.isEmpty { throw ValidationError("--dpop-nonce requires --dpop-proof") }

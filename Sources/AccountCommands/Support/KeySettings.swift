@@ -52,7 +52,7 @@ extension KeyKind: ExpressibleByArgument {}
 struct PassphrasePrompt {
     let session: SessionName
 
-    private var unlock: String { CommandHint(session: session).command("unlock") }
+    private var unlock: String { CommandHint(session: session).command("key unlock") }
     private var place: String { session == .default ? "" : " of session \(session)" }
 
     var isLocked: AccountError {

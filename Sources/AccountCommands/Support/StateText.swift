@@ -38,7 +38,7 @@ package enum StateText {
             case .serverError: "\(service) returned a server error"
             case .rateLimited: "the rate limit of \(service) is reached"
             case .unclearReply: "\(service) returned an unexpected response"
-            case .captivePortal: "another server responded instead of \(service) (a captive portal?)"
+            case .captivePortal: "another server, such as a captive portal, responded instead of \(service)"
             case .untrustedTLS: "the connection to \(service) is not secure"
             case .proxyAuthenticationRequired: "a proxy requires a user name and password"
             case .misconfigured: "\(service) is not set up for this request"
@@ -49,7 +49,7 @@ package enum StateText {
             case .cannotSave: "the archive cannot be changed"
             case .storeUnreachable: "the store cannot be reached"
             case .notSaved: "new tokens could not be saved"
-            default: "not confirmed by \(service) (\(reason.code))"
+            default: "not confirmed by \(service), \(reason.code)"
             }
         var text = cause + (reason.detail.map { " (\(hint.naming($0)))" } ?? "")
         if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }
@@ -139,6 +139,12 @@ package enum StateText {
     /// Returns a text with a capital letter. Keeps the case of a URL.
     static func sentence(_ text: String) -> String {
         text.hasPrefix("http") ? text : text.prefix(1).uppercased() + text.dropFirst()
+    }
+
+    /// Returns that no user is signed in, why, and the command that signs in.
+    static func summary(of signOut: SignOut, _ hint: CommandHint) -> String {
+        let reason = signOut.reason == .neverSignedIn ? "" : ", \(error(of: signOut, hint).message)"
+        return "no\(reason): `\(hint.command("login"))`"
     }
 
     /// The error of a command that needs an account.

@@ -36,12 +36,12 @@ struct TargetOptions: ParsableArguments {
     func validate() throws {
         guard audience == nil || resources.isEmpty else {
             throw ValidationError(
-                "--audience and --resource both specify an API: use the one that the service supports")
+                "--audience and --resource both specify an API", hint: "use the one that the service supports")
         }
         do {
             _ = try target()
         } catch {
-            throw ValidationError(error.message)
+            throw ValidationError(error.message.inCommandWords, hint: error.hint?.inCommandWords)
         }
     }
 
