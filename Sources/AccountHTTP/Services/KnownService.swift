@@ -69,6 +69,9 @@ public struct KnownService: Sendable, Hashable {
     /// How long a refresh token stays valid after a refresh that replaced it; `nil` if the service does not say.
     var rotationGrace: Duration?
 
+    /// How long a refresh token stays valid if no refresh uses it; `nil` if the service does not say.
+    var unusedTokenLifetime: Duration?
+
     /// Whether each session is bound to a key (RFC 9449), because the service issues no other tokens.
     var requiresProofs = false
 
