@@ -21,8 +21,8 @@ Look up every command and option, as `--help` shows them.
 
 ## Overview
 
-The standalone command is `account`. A tool that embeds the commands has them under its own name (`notes account login`), and
-its variables begin with its own prefix (`NOTES_HOME`). <doc:Scripting> describes the output for scripts.
+This page is for users of the `account` command. A tool that embeds the commands has them under its own name (`notes account login`), and
+its variables begin with its own prefix (`NOTES_HOME`). [Exit codes, JSON and variables](Scripting.md) describes the output for scripts.
 
 `make docs-update` writes this page from the help of the commands. `make check` fails if it is out of date.
 """
@@ -143,7 +143,7 @@ def page(tool):
     lines = [INTRODUCTION]
     for child in subcommands(root):
         lines += section(child, [name], common)
-    lines += ["## Options of all commands", "", HELPERS, "", *table(common.values()), "", "## See Also", "", "- <doc:Scripting>"]
+    lines += ["## Options of all commands", "", HELPERS, "", *table(common.values()), "", "## See Also", "", "- [Exit codes, JSON and variables](Scripting.md)"]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 

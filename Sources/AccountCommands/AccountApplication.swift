@@ -74,7 +74,7 @@ public protocol AccountApplication: Sendable {
     ///   - logger: The logger, if the user requested logging. Do not log secrets.
     /// - Throws: `AccountError.Code.invalidArgument` if the app does not support the location.
     static func store(
-        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [KeySource],
         logger: Logger?
     ) throws(AccountError) -> AccountStore
 
@@ -125,7 +125,7 @@ extension AccountApplication {
 
     /// Throws an error: by default, sessions are stored only in files.
     public static func store(
-        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [KeySource],
         logger: Logger?
     ) throws(AccountError) -> AccountStore {
         throw AccountError(

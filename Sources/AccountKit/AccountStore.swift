@@ -46,20 +46,18 @@ public final class AccountStore: Sendable {
     /// - Parameters:
     ///   - container: The folders of the app.
     ///   - session: The name of the session.
-    ///   - keySources: The sources of the archive's keys. Each key opens the archive. The default is a key file, which
-    ///     the first sign-in creates.
+    ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
     ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none. AccountKit logs no secrets and no personal data.
     public convenience init(
-        container: AppContainer, session: SessionName = .default, keySources: [any KeySource]? = nil,
+        container: AppContainer, session: SessionName = .default, keySources: [KeySource] = [.file],
         clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
             Vault(
-                container: container, session: session,
-                keySources: keySources ?? [KeyFile(container: container, session: session)], clock: clock,
-                lockTimeout: lockTimeout, logger: logger))
+                container: container, session: session, keySources: keySources, clock: clock, lockTimeout: lockTimeout,
+                logger: logger))
     }
 
     /// Creates a store for a session in another storage.
@@ -68,18 +66,18 @@ public final class AccountStore: Sendable {
     ///   - storage: The storage of the archive. No other session may use this storage.
     ///   - appIdentifier: The app identifier. The archive is bound to this identifier and to the session.
     ///   - session: The name of the session.
-    ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
+    ///   - keys: The archive's keys, at least one. Each key opens the archive.
     ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none.
     package convenience init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
-        keySources: [any KeySource], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
+        keys: [any KeyProvider], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
         logger: Logger? = nil
     ) {
         self.init(
             Vault(
-                storage: storage, appIdentifier: appIdentifier, session: session, keySources: keySources, clock: clock,
+                storage: storage, appIdentifier: appIdentifier, session: session, keys: keys, clock: clock,
                 lockTimeout: lockTimeout, logger: logger))
     }
 
@@ -100,7 +98,7 @@ public final class AccountStore: Sendable {
     ) {
         let given = GivenToken(token, from: variable, at: clock.now)
         self.init(
-            storage: given, appIdentifier: appIdentifier, session: session, keySources: [given], clock: clock,
+            storage: given, appIdentifier: appIdentifier, session: session, keys: [given], clock: clock,
             logger: logger)
     }
 

@@ -183,7 +183,7 @@ enum StandAlone: AccountApplication {
     static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
     static func store(
-        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [KeySource],
         logger: Logger?
     ) throws(AccountError) -> AccountStore {
         try AccountStore(

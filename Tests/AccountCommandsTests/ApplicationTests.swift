@@ -8,8 +8,10 @@ import Testing
 @Suite struct ApplicationTests {
     /// An app whose only service accepts passwords.
     private struct Passwords: PasswordAuthority {
-        func signIn(username: String, password: Secret) async throws -> Account { throw AuthorityError.unauthorized }
-        func verify(_ account: Account) async throws -> Identity { throw AuthorityError.unauthorized }
+        func signIn(username: String, password: Secret) async throws -> Account {
+            throw AuthorityError.unauthorized(error: nil)
+        }
+        func verify(_ account: Account) async throws -> Identity { throw AuthorityError.unauthorized(error: nil) }
         func isAuthority(of account: Account) -> Bool { true }
     }
 
@@ -113,7 +115,7 @@ import Testing
         let codes: [(AccountError.Code, Int32)] = [
             (.invalidArgument, 64), (.noKey, 65), (.authenticationFailed, 65), (.damaged, 65),
             (.unsupportedVersion, 65),
-            (.tooLarge, 65), (.insecureContainer, 65), (.serviceUnavailable, 69), (.requestFailed, 69),
+            (.tooLarge, 65), (.insecureContainer, 65), (.serviceUnavailable, 69), (.requestRefused, 69),
             (.inaccessible, 74),
             (.durabilityUnknown, 74), (.busy, 75), (.conflict, 75), (.notSignedIn, 77), (.signInRefused, 77),
             (.misconfigured, 78), (.cancelled, 130), (.init(rawValue: "of an app"), 74),

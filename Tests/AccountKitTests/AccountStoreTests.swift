@@ -51,7 +51,7 @@ struct AccountStoreTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.inMemory(
             signedIn: .expired(at: clock.now), clock: clock, storage: storage)
-        let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(.oauthError("invalid_grant"))], clock: clock)
         let state = await store.checkSession(with: authority, timeout: nil)
         let signOut = SignOut(
             .sessionEnded, date: clock.now, issuer: "https://auth.example.com", detail: "invalid_grant")

@@ -292,8 +292,8 @@ struct ListTests {
     }
 
     @Test(arguments: [
-        (NoteService.Fault.portal, AccountError.Code.serviceUnavailable), (.status(401), .requestFailed),
-        (.status(403), .requestFailed), (.status(404), .requestFailed), (.status(429), .serviceUnavailable),
+        (NoteService.Fault.portal, AccountError.Code.serviceUnavailable), (.status(401), .requestRefused),
+        (.status(403), .requestRefused), (.status(404), .requestRefused), (.status(429), .serviceUnavailable),
         (.status(403, ["Retry-After": "5"]), .serviceUnavailable), (.status(500), .serviceUnavailable),
         (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .serviceUnavailable),
         (.status(200, body: "{"), .serviceUnavailable), (.proxy, .serviceUnavailable), (.refused, .serviceUnavailable),

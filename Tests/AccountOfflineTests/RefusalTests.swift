@@ -17,7 +17,7 @@ struct RefusalTests {
         for id in [edited, other] {
             await scene.service.delete(id)
             let error = await #expect(throws: AccountError.self) { try await notes.refreshItem(id) }
-            #expect(error?.code == .requestFailed)
+            #expect(error?.code == .requestRefused)
         }
         #expect(try await notes.item(edited)?.text == "mine")
         #expect(try await notes.item(other) == nil)

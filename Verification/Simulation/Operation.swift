@@ -187,7 +187,7 @@ final class Operation: @unchecked Sendable {
 
     /// Sends a request to an API as `AuthenticatedClient` does: after a 401 of any form, once more with another token.
     private func callAPI(_ store: AccountStore, _ authority: ProcessAuthority) async throws(AccountError) -> Outcome {
-        let refused = Outcome.failed(AccountError(.requestFailed, "simulated"))
+        let refused = Outcome.failed(AccountError(.requestRefused, "simulated"))
         let account = try await store.usableAccount(minimumValidity: nil, timeout: nil, with: authority)
         guard let failure = await authority.callAPI(account) else { return .accessToken(account.token) }
         let context = SessionDecision.Context(holdsRefreshToken: account.credentials.isRenewable)

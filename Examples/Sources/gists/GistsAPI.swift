@@ -213,7 +213,7 @@ struct GistsAPI: RemoteCollection {
         do {
             return try await response(at: url, fetch)
         } catch let error as AccountError
-            where [.serviceUnavailable, .requestFailed, .invalidArgument].contains(error.code)
+            where [.serviceUnavailable, .requestRefused, .invalidArgument].contains(error.code)
         {
             throw file.failure(error.message)
         }
@@ -253,11 +253,11 @@ struct GistsAPI: RemoteCollection {
                 let target = head.headerFields[.location].flatMap({ URL(string: $0, relativeTo: url.url) }),
                 let next = URLComponents(url: target, resolvingAgainstBaseURL: true)
             else {
-                throw AccountError(.requestFailed, "the redirect of its address leads nowhere")
+                throw AccountError(.requestRefused, "the redirect of its address leads nowhere")
             }
             url = next
         }
-        throw AccountError(.requestFailed, "its address redirects more than five times")
+        throw AccountError(.requestRefused, "its address redirects more than five times")
     }
 
     // An item that is not a gist has no version, and was rejected before.
@@ -379,7 +379,7 @@ struct GistsAPI: RemoteCollection {
             seen.formUnion(page.items.map(\.id))
             idleCount = seen.count > count ? 0 : idleCount + 1
             guard page.items.isEmpty || idleCount < 20 else {
-                throw AccountError(.requestFailed, "the service sends page after page without new gists")
+                throw AccountError(.requestRefused, "the service sends page after page without new gists")
             }
             cursor = page.items.isEmpty && idleCount > 3 || next == query ? nil : next
         }

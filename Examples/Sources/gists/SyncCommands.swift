@@ -161,7 +161,7 @@ extension Gists {
                 } catch let error as AccountError where error.code == .serviceUnavailable {
                     Output.say(
                         "The version of the service is shown after the next `gists sync` (\(error.message.shown)).")
-                } catch let error as AccountError where error.code == .requestFailed {
+                } catch let error as AccountError where error.code == .requestRefused {
                     // The gist was deleted at the service, and is deleted here, too.
                 }
             }

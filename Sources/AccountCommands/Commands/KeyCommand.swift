@@ -85,10 +85,11 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         let before = try context.preferences.keySettings(of: context.session)
         let source = KeySettings.Source(kind: kind, command: kind == .command ? command : nil)
-        let keySource = try source.keySource(of: context.session, context.container, App.self)
+        let key = source.keySource(of: context.session, App.self)
+            .provider(in: context.container, session: context.session)
         let slots = try await context.archive.keySlots()
         let isSignedIn = !slots.isEmpty
-        if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
+        if !isSignedIn, kind != .passphrase, try await key.key() == nil { _ = try await key.makeKey() }
         // Save the settings first: an unused key source does no harm, but an archive needs its key source.
         var settings = before
         if !settings.sources.contains(source) { settings.sources.append(source) }
@@ -97,10 +98,10 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
             Terminal.say("The archive of the next sign-in will also open with this key.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
-        let store = try context.archive(with: settings.sources(of: context.session, context.container, App.self))
+        let store = try context.archive(with: settings.sources(of: context.session, App.self))
         let slot: ArchiveKeySlot
         do {
-            slot = try await store.addKey(from: keySource)
+            slot = try await store.addKey(from: key)
         } catch {
             // The next sign-in must not ask for an unused key. `key status` shows a setting that could not be restored.
             try? await context.preferences.setKeySettings(before, of: context.session)
@@ -137,7 +138,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         let slots = try await context.archive.keySlots()
         var settings = try context.preferences.keySettings(of: context.session)
         guard !slots.isEmpty else {
-            let kept = settings.sources.filter { $0.kind.description != key }
+            let kept = settings.sources.filter { $0.kind.rawValue != key }
             guard kept.count < settings.sources.count, !kept.isEmpty else {
                 throw AccountError(
                     .invalidArgument,
@@ -161,7 +162,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         among slots: [ArchiveKeySlot], _ context: CommandContext<App>
     ) throws(AccountError) -> ArchiveKeySlot {
         let named =
-            if let kind = KeyKind(key) {
+            if let kind = KeyKind(rawValue: key) {
                 slots.filter { $0.kind == kind }
             } else {
                 slots.filter { $0.id.hasPrefix(key.lowercased()) }
@@ -181,10 +182,10 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     ) async throws -> [KeySettings.Source] {
         var used: [KeySettings.Source] = []
         for source in sources {
-            let keySource = try source.keySource(of: context.session, context.container, App.self)
+            let keySource = source.keySource(of: context.session, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
             // Keep a source whose key is unavailable: the key may open a remaining slot.
-            let key = try? await keySource.key()
+            let key = try? await keySource.provider(in: context.container, session: context.session).key()
             if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
         }
         return used.isEmpty ? sources : used
@@ -218,7 +219,7 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                     ? "the key comes from a program or the environment, so `rotate` cannot replace it: add a key "
                         + "of another kind with `\(context.hint.command("key add"))`, remove this key with "
                         + "`\(context.hint.command("key remove"))`, change this key at its source, and add it again"
-                    : "specify which key to replace: \(kinds.map(\.description).sorted().joined(separator: " or "))")
+                    : "specify which key to replace: \(kinds.map(\.rawValue).sorted().joined(separator: " or "))")
         }
         try await context.archive.rotateKey(of: kind)
         let name = kind == .keyFile ? "key file" : "passphrase"
@@ -244,7 +245,7 @@ private struct KeyDocument: Encodable {
         sources = try context.preferences.keySettings(of: context.session).sources
         slots = try await context.archive(of: context.session).keySlots().map {
             Slot(
-                id: $0.id, kind: $0.kind.description, created: $0.created,
+                id: $0.id, kind: $0.kind.rawValue, created: $0.created,
                 opensNow: $0.isAvailable)
         }
     }
@@ -255,14 +256,14 @@ private struct KeyDocument: Encodable {
             let state =
                 slot.opensNow
                 ? "available"
-                : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "not available here"
+                : slot.kind == KeyKind.passphrase.rawValue ? "asks for the passphrase" : "not available here"
             return [slot.id.prefix(8).description, slot.kind, StateText.date(slot.created), state]
         }
         if !rows.isEmpty { try Terminal.printTable(["ID", "KIND", "CREATED", "STATE"], rows) }
         for source in sources where slots.isEmpty {
             try Terminal.printLine("at the next sign-in: \(source.text)")
         }
-        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.description }) {
+        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.rawValue }) {
             try Terminal.printLine("only for the next archive: \(source.text)")
         }
     }

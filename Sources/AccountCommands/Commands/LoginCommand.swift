@@ -153,7 +153,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             try await confirmService(of: plan.authority, at: plan.service.url, in: context)
         }
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
-        await context.deliverRevocations(to: plan.authority.accountIssuer)
+        await context.deliverRevocations(to: plan.authority.issuer)
         var isReplacing = false
         if case .replacing = place { isReplacing = true }
         let question = ReplacementQuestion(context, extending: plan.extended, isAccepted: isReplacing)
@@ -360,10 +360,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard var advised = error as? AccountError else { return error }
         if case .oauthError(let code, let description)? = advised.requestFailure?.failureOfRequest,
             let advice = SignInAdvice(code, description: description, way: plan.way),
-            !plan.isMachine || [.invalidScope, .invalidTarget].contains(code)
+            !plan.isMachine || ["invalid_scope", "invalid_target"].contains(code)
         {
             advised.hint = advice.hint
-            let scopes = code == .invalidScope ? await plan.authority.signInScopes() : []
+            let scopes = code == "invalid_scope" ? await plan.authority.signInScopes() : []
             if !scopes.isEmpty, !plan.isMachine {
                 advised.hint? += ". This sign-in requested \(scopes.joined(separator: ", ").shown)"
             }
@@ -390,7 +390,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             advised.hint = "check the client ID and the client secret"
         } else if Environment.value(variable) != nil {
             advised.hint = "check the client secret in \(variable), or unset \(variable) if the client has no secret"
-        } else if case .oauthError(.invalidClient, _)? = advised.requestFailure {
+        } else if case .oauthError("invalid_client", _)? = advised.requestFailure {
             advised.hint = "check --client-id; if the client has a secret, set \(variable)"
         }
         if advised.hint == nil, case .oauthError? = advised.requestFailure {
@@ -436,7 +436,7 @@ extension AuthorityError {
     /// Whether an endpoint of a sign-in responded, but neither with an OAuth error nor because it is unavailable.
     fileprivate var mayBeWayOfSignIn: Bool {
         switch failureOfRequest {
-        case .badRequest, .refused, .unauthorized, .bearerChallenge, .forbidden, .unclear: true
+        case .refused, .unauthorized, .forbidden, .unclear: true
         default: false
         }
     }

@@ -158,7 +158,7 @@ struct LoginConversation<App: AccountApplication> {
         do {
             guard context.acceptsAPIs else {
                 let service = AccountService(issuer: url, clientID: "-")
-                answers.issuer = try context.authority(for: service, timeout: .seconds(10)).accountIssuer ?? url
+                answers.issuer = try context.authority(for: service, timeout: .seconds(10)).issuer ?? url
                 return
             }
             let service = AccountService(
@@ -168,7 +168,7 @@ struct LoginConversation<App: AccountApplication> {
             let api = try context.authority(for: service, timeout: .seconds(30))
             let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
             // Only the choice among several servers needs an option.
-            let server = chosen.accountIssuer
+            let server = chosen.issuer
             let requiresClientID = try await chosen.requiresClientID()
             answers.url = url
             answers.server = server
@@ -179,7 +179,7 @@ struct LoginConversation<App: AccountApplication> {
                     nil,
                     """
 
-                    \(chosen.accountIssuer ?? url) requires a client ID. Its documentation may say where to register an app:
+                    \(chosen.issuer ?? url) requires a client ID. Its documentation may say where to register an app:
 
                         \(page)
 
@@ -259,7 +259,7 @@ struct LoginConversation<App: AccountApplication> {
     private func knownService(at url: String) -> ServiceDescription? {
         let service = AccountService(issuer: url, clientID: "-")
         // The URL of an API need not be valid for an issuer.
-        let issuer = (try? context.authority(for: service, timeout: .seconds(10)))?.accountIssuer
+        let issuer = (try? context.authority(for: service, timeout: .seconds(10)))?.issuer
         return App.services.first { $0.issuer == issuer }
     }
 

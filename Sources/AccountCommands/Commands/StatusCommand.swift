@@ -199,7 +199,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 case .keyFile: "key file"
                 case .passphrase: "passphrase"
                 case .command: "program that prints the key"
-                default: "environment"
+                case .environment: "environment"
                 }
             return text + (slot.isAvailable ? "" : slot.kind == .passphrase ? " (locked)" : " (not available here)")
         }

@@ -41,7 +41,7 @@ extension CommandContext {
             return error
         }
         if let key = clientKey(of: account) {
-            if error.description.contains(OAuthErrorCode.invalidClient.rawValue) {
+            if error.description.contains("invalid_client") {
                 error.hint = "check that the service knows the public key of \(key.path)"
             }
             return error
@@ -50,7 +50,7 @@ extension CommandContext {
         if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
                 "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
-        } else if error.description.contains(OAuthErrorCode.invalidClient.rawValue) {
+        } else if error.description.contains("invalid_client") {
             error.hint = "check the client secret in \(App.clientSecretVariable)"
         }
         return error

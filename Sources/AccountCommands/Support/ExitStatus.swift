@@ -8,7 +8,7 @@ extension AccountError {
     public var exitCode: Int32 {
         switch code {
         case .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
-        case .serviceUnavailable, .requestFailed: 69
+        case .serviceUnavailable, .requestRefused: 69
         case .busy, .conflict, .storeUnreachable: 75
         case .notSignedIn, .renewalRefused, .signInRefused, .insufficientScope, .stepUpRequired: 77
         case .misconfigured: 78

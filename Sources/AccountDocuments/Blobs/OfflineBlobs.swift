@@ -89,7 +89,7 @@ public final class OfflineBlobs: Sendable {
     ///   - owner: The owner of the blob, such as the ID of an item. ``remove(ownedBy:)`` removes all blobs of an owner.
     ///   - progress: A function that receives the progress of a download.
     /// - Throws: `serviceUnavailable` if the service is unreachable, or if the download was interrupted (the next call
-    ///   continues it); `requestFailed` if the service does not have the blob or sends other data; `notSignedIn` if the
+    ///   continues it); `requestRefused` if the service does not have the blob or sends other data; `notSignedIn` if the
     ///   user has signed out or the service has ended the session; `tooLarge` if the blob is larger than
     ///   ``maximumByteCount``; `inaccessible` if AccountKit cannot store the blob, for example on a full disk.
     public func blob(
@@ -264,7 +264,7 @@ public final class OfflineBlobs: Sendable {
     /// - Returns: The entity tag of the new version, if the service sent one.
     /// - Throws: `conflict` if the service's version does not match the condition; `serviceUnavailable` if there was no
     ///   response from the service, although the service may have stored the file; `inaccessible` if the file cannot be read;
-    ///   `notSignedIn`; `requestFailed`.
+    ///   `notSignedIn`; `requestRefused`.
     @discardableResult
     public func upload(
         contentsOf path: String, as id: String, owner: String, if condition: BlobCondition = .always,

@@ -83,11 +83,13 @@ extension AccountError {
         /// The service refused this sign-in. The stored account is unchanged.
         public static let signInRefused = Code(rawValue: "signInRefused")
 
-        /// The service is unreachable, or its response was unexpected.
+        /// There is no usable response now, and another attempt may succeed: the service is unreachable or overloaded, has
+        /// failed, or another server responded in its place.
         public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
 
-        /// An API responded with an error status, such as 404.
-        public static let requestFailed = Code(rawValue: "requestFailed")
+        /// The service refused the request, such as with 404, or sent a response that the app cannot use. The same request
+        /// would bring the same response, so another attempt does not help.
+        public static let requestRefused = Code(rawValue: "requestRefused")
 
         /// An API requires scopes that the token does not have. ``AccountError/accessRequirement`` names them.
         public static let insufficientScope = Code(rawValue: "insufficientScope")

@@ -42,7 +42,7 @@ extension AccountError {
             switch failure {
             case _ where credentials.hasWrongType && credentials.proofKey != nil:
                 ". Sign in without a key (on a command line, with --no-dpop)"
-            case .forbidden(error: "insufficient_scope"), .bearerChallenge(error: "insufficient_scope"):
+            case .forbidden(error: "insufficient_scope"), .unauthorized(error: "insufficient_scope"):
                 ". Request the scope openid (on a command line, with --scope openid)"
             case _ where code == .serviceUnavailable: "; try again"
             default: ""

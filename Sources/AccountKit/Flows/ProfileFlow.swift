@@ -50,7 +50,7 @@ extension Flows {
         let message = "the profile could not be changed at the service, so it was not changed here"
         return switch failure {
         case .misconfigured: AccountError(.misconfigured, message, cause: failure)
-        case .badRequest, .refused, .forbidden, .rejected: AccountError(.requestFailed, message, cause: failure)
+        case .refused, .forbidden, .rejected: AccountError(.requestRefused, message, cause: failure)
         default: AccountError(.serviceUnavailable, message, hint: "try again", cause: failure)
         }
     }

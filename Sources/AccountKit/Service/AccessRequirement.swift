@@ -16,10 +16,10 @@ public struct AccessRequirement: Error, Sendable, Hashable {
     public var maxAge: Duration?
 
     /// The address of the API's metadata (RFC 9728, section 5.1), if the response named it.
-    public var resourceMetadata: String?
+    package var resourceMetadata: String?
 
     /// Creates a requirement; see the properties.
-    public init(
+    package init(
         scopes: [String] = [], acrValues: [String] = [], maxAge: Duration? = nil, resourceMetadata: String? = nil
     ) {
         self.scopes = scopes

@@ -194,7 +194,7 @@ extension RemoteCollection {
     /// Fetches an item with all its data.
     ///
     /// - Returns: The item, or `nil` if the service answers that there is no such item.
-    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal; `requestFailed` if the
+    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal; `requestRefused` if the
     ///   response contains another item.
     public func item(_ id: String, fetching fetch: RemoteTransport) async throws -> RemoteItem? {
         let (head, body) = try await fetch(request(forItem: id), nil)
@@ -286,7 +286,7 @@ public struct RemoteItem: Sendable, Hashable {
     @discardableResult
     func requireID(_ id: String) throws(AccountError) -> RemoteItem {
         guard self.id == id else {
-            throw AccountError(.requestFailed, "the response contains another item than the requested one")
+            throw AccountError(.requestRefused, "the response contains another item than the requested one")
         }
         return self
     }

@@ -449,7 +449,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         try await collection.checkIsCurrent()
         let id = item?.id ?? entry.change.object
         outdatedItem = AccountError(
-            .requestFailed,
+            .requestRefused,
             "a change of \(id) was sent, but the stored item cannot be updated"
                 + (failure.userReason.map { " (\($0))" } ?? ""), cause: failure)
     }

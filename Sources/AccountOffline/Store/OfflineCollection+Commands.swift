@@ -43,7 +43,7 @@ extension OfflineCollection: SynchronizableStorage {
         guard !keepingMine else { return (true, nil) }
         do {
             try await refreshItem(pending.change.object)
-        } catch  where error.code == .requestFailed {
+        } catch  where error.code == .requestRefused {
             // The item was deleted at the service, so it is no longer stored here either.
         } catch {
             return (true, error)

@@ -148,14 +148,14 @@ extension OfflineCollection {
             missingIsGone: remote.isGone(whenMissingFrom: list), at: clock.now)
         guard !stored.isDoubtful else {
             throw AccountError(
-                .requestFailed,
+                .requestRefused,
                 "the service reports that the list is empty; AccountKit keeps the stored rows for now, and the next refresh requests "
                     + "the list again"
             )
         }
         guard !stored.isEndless else {
             throw AccountError(
-                .requestFailed,
+                .requestRefused,
                 "the pages that the service sends do not fit together, however often they are requested: the list may be incomplete"
             )
         }
@@ -172,7 +172,7 @@ extension OfflineCollection {
             throw answer == .foreign ? AccountError(status: head, body, answer) : error
         }
         guard page.unreadableCount == 0 || !page.items.isEmpty else {
-            throw AccountError(.requestFailed, "the service sent only items without a readable ID")
+            throw AccountError(.requestRefused, "the service sent only items without a readable ID")
         }
         if page.next == nil {
             page.next = remote.cursor(after: cursor, itemCount: page.items.count + page.unreadableCount, head)
@@ -220,7 +220,7 @@ extension OfflineCollection {
     /// Items that other clients insert or remove between two requests cause neither gaps nor duplicates.
     ///
     /// - Returns: Whether there are more pages.
-    /// - Throws: `requestFailed` if the service sends pages without new items, or pages that do not fit together, many times in
+    /// - Throws: `requestRefused` if the service sends pages without new items, or pages that do not fit together, many times in
     ///   a row, because such a list would never end. The list may be incomplete.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
         try await loadMore(of: list, in: nil)
@@ -275,7 +275,7 @@ extension OfflineCollection {
     private func checkProgress(_ idleCount: Int) throws(AccountError) {
         guard idleCount >= Self.maximumIdleCount else { return }
         throw AccountError(
-            .requestFailed, "the service sends page after page without new items: the list may be incomplete")
+            .requestRefused, "the service sends page after page without new items: the list may be incomplete")
     }
 
     private func loadMore(of list: String, in sweep: Int64?) async throws(AccountError) -> Bool {

@@ -151,7 +151,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
             throw AccountError(.cancelled, "cancelled: unsent changes are kept")
         } catch {
             throw (error as? AccountError)?.offline
-                ?? AccountError(.requestFailed, "the response is not from this service", cause: error)
+                ?? AccountError(.requestRefused, "the response is not from this service", cause: error)
         }
     }
 

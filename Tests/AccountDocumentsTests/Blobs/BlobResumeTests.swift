@@ -116,7 +116,7 @@ struct BlobResumeTests {
 
         let other = try await cut()
         await other.service.fail(.part(Self.kept..<Self.kept + 7, [:]))
-        await expectAccountError(.requestFailed) { try await other.open().blob("a", owner: "o") }
+        await expectAccountError(.requestRefused) { try await other.open().blob("a", owner: "o") }
         #expect(await other.service.requests.count == 1)
         #expect(other.files.isEmpty)
     }
@@ -159,7 +159,7 @@ struct BlobResumeTests {
             .whole([.contentLength: "999999"]), .whole([.contentLength: nil]), .whole([.contentLength: "-5"]),
             .whole([.contentLength: "1e6"]), .part(0..<Self.size, [:]))
         for _ in 1...5 {
-            await expectAccountError(.requestFailed) { try await scene.open().blob("a", owner: "o") }
+            await expectAccountError(.requestRefused) { try await scene.open().blob("a", owner: "o") }
             #expect(scene.files.isEmpty)
         }
         // A chunked body marks its own end.
@@ -179,7 +179,7 @@ struct BlobResumeTests {
             [.contentEncoding: "br", .eTag: "W/\"v1\""], [.contentEncoding: "GZIP", .eTag: nil],
         ] as [[HTTPField.Name: String?]] {
             await scene.service.fail(.whole(fields))
-            await expectAccountError(.requestFailed) { try await scene.open().blob("a", owner: "o") }
+            await expectAccountError(.requestRefused) { try await scene.open().blob("a", owner: "o") }
             #expect(scene.files.isEmpty)
         }
         await scene.service.fail(.whole([.contentEncoding: "x-gzip"]))

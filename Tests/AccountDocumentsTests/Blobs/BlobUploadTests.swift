@@ -97,7 +97,7 @@ struct BlobUploadTests {
         let blobs = try await scene.open()
         let source = try scene.source(BlobScene.bytes(100_000))
         for (status, code) in [
-            (401, .notSignedIn), (403, .requestFailed), (404, .requestFailed), (507, .serviceUnavailable),
+            (401, .notSignedIn), (403, .requestRefused), (404, .requestRefused), (507, .serviceUnavailable),
             (302, .serviceUnavailable),
         ] as [(Int, AccountError.Code)] {
             await scene.service.fail(.status(.init(code: status)))

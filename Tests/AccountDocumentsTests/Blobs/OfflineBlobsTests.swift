@@ -38,7 +38,7 @@ struct OfflineBlobsTests {
         let scene = try await BlobScene()
         let blobs = try await scene.open()
         #expect(try await blobs.storedBlob("a", owner: "o") == nil)
-        await expectAccountError(.requestFailed) { try await blobs.blob("a", owner: "o") }
+        await expectAccountError(.requestRefused) { try await blobs.blob("a", owner: "o") }
         await scene.service.goOffline()
         let error = await expectAccountError(.serviceUnavailable) { try await blobs.blob("a", owner: "o") }
         #expect(error?.description.contains("cut") == false)
@@ -81,7 +81,7 @@ struct OfflineBlobsTests {
         await expectAccountError(.damaged) { try await first.export(to: scene.scene.root + "/copy") }
 
         await scene.service.delete()
-        await expectAccountError(.requestFailed) { try await blobs.refresh("a", owner: "o") }
+        await expectAccountError(.requestRefused) { try await blobs.refresh("a", owner: "o") }
         #expect(try await blobs.storedBlob("a", owner: "o") == nil)
         #expect(scene.files.isEmpty)
     }

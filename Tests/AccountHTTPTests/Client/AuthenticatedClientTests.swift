@@ -337,7 +337,7 @@ struct AuthenticatedClientTests {
             let error = await #expect(throws: AccountError.self) {
                 let _: [String] = try await client.get("/502").decoded()
             }
-            #expect(error?.code == .requestFailed && error?.message.contains("status 502") == true)
+            #expect(error?.code == .serviceUnavailable && error?.message.contains("status 502") == true)
         }
     }
 
@@ -359,7 +359,7 @@ struct AuthenticatedClientTests {
             let (client, _) = try await client(server, ScriptedAuthority())
             let response = try await client.get("/notes")
             let error = #expect(throws: AccountError.self) { try response.decoded(as: Note.self) }
-            #expect(error?.code == .requestFailed)
+            #expect(error?.code == .requestRefused)
             let text = error?.description ?? ""
             #expect(text.contains(server.address) && text.contains(flaw) && !text.contains("canary"), "\(text)")
         }
@@ -369,7 +369,7 @@ struct AuthenticatedClientTests {
     func withoutRefreshToken(_ hasEnded: Bool) async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(
-                verify: [hasEnded ? .refuse(.bearerChallenge(error: "invalid_token")) : .accept])
+                verify: [hasEnded ? .refuse(.unauthorized(error: "invalid_token")) : .accept])
             let account = Account.testing(at: Self.now, hasRefreshToken: false)
             let (client, store) = try await client(server, authority, signedIn: account)
             if hasEnded {

@@ -113,7 +113,7 @@ struct APICheckTests {
             account.credentials.accessToken = Secret("access")
             (account.credentials.resources, account.credentials.scopes) = ([server.address + "/mcp"], ["openid"])
             let failure = await asyncFailure { try await authority.verify(account) }
-            #expect(failure == .bearerChallenge(error: "invalid_token"))
+            #expect(failure == .unauthorized(error: "invalid_token"))
             #expect(authorizedRequests(server, at: "/mcp") == 0)
         }
     }
@@ -150,12 +150,12 @@ struct APICheckTests {
             .response(401, ["WWW-Authenticate": #"Bearer error="insufficient_user_authentication", acr_values="mfa""#]),
             .reported
         ),
-        (.response(401), .failed(.unauthorized)), (invalidToken, .failed(.unauthorized)),
-        (.response(401, ["WWW-Authenticate": "Basic realm=x"]), .failed(.unauthorized)),
-        (.response(401, ["WWW-Authenticate": #"Bearer error="invalid_request""#]), .failed(.unauthorized)),
+        (.response(401), .failed(.unauthorized(error: nil))), (invalidToken, .failed(.unauthorized(error: nil))),
+        (.response(401, ["WWW-Authenticate": "Basic realm=x"]), .failed(.unauthorized(error: nil))),
+        (.response(401, ["WWW-Authenticate": #"Bearer error="invalid_request""#]), .failed(.unauthorized(error: nil))),
         (
             .response(401, ["WWW-Authenticate": #"DPoP error="invalid_dpop_proof""#]),
-            .failed(.bearerChallenge(error: "invalid_dpop_proof"))
+            .failed(.unauthorized(error: "invalid_dpop_proof"))
         ),
         (.response(407), .failed(.proxyAuthenticationRequired)),
         (.response(429), .failed(.unavailable(status: 429, retryAfter: nil))),
@@ -193,12 +193,12 @@ struct APICheckTests {
     @Test func `A 401 of the API refreshes once, and never ends the session`() {
         for holdsRefreshToken in [true, false] {
             let first = SessionDecision.afterVerification(
-                .unauthorized, .init(holdsRefreshToken: holdsRefreshToken))
+                .unauthorized(error: nil), .init(holdsRefreshToken: holdsRefreshToken))
             let isKept = if case .keep(let reason) = first { reason.code == .unclearReply } else { false }
             #expect(holdsRefreshToken ? first == .refreshOnce : isKept)
         }
         let second = SessionDecision.afterVerification(
-            .unauthorized, .init(holdsRefreshToken: true, justRefreshed: true))
+            .unauthorized(error: nil), .init(holdsRefreshToken: true, justRefreshed: true))
         guard case .keep(let reason) = second else {
             Issue.record("\(second)")
             return

@@ -44,7 +44,7 @@ struct APIServicesTests {
 
     private static func registrations(_ storage: InMemoryArchiveStorage = .init()) -> ClientRegistrations {
         ClientRegistrations(
-            storage: storage, keySource: InMemoryKey(), appIdentifier: "test", clock: FixedClock())
+            storage: storage, key: InMemoryKey(), appIdentifier: "test", clock: FixedClock())
     }
 
     private static func authority(
@@ -61,7 +61,7 @@ struct APIServicesTests {
             Self.respond(to: $0, at: $1)
         } _: { server in
             let authority = try Self.authority(server)
-            #expect(authority.accountIssuer == nil)
+            #expect(authority.issuer == nil)
             #expect(!authority.isAuthority(of: account(at: "https://id.example")))
             #expect(server.requests.isEmpty)
         }
@@ -524,7 +524,7 @@ struct APIServicesTests {
             let account = try await authority.account(with: try await authority.pollDeviceSignIn(device))
             isForgotten.withLock { $0 = true }
             let failure = await asyncFailure { try await Self.authority(server, client).refresh(account) }
-            guard case .oauthError(.unauthorizedClient, let description)? = failure else {
+            guard case .oauthError("unauthorized_client", let description)? = failure else {
                 Issue.record("\(String(describing: failure))")
                 return
             }

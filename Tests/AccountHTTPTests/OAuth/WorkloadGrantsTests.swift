@@ -133,7 +133,7 @@ struct WorkloadGrantsTests {
         let refusal = #"{"error":"invalid_client","error_description":"bad \#(Self.assertion)"}"#
         try await run(Self.authenticates + Self.grants(Self.jwtBearer), refusal: refusal) { server, path in
             let failure = await asyncFailure { try await authority(server, path).signInAsClient() }
-            guard case .oauthError(.invalidClient, _)? = failure else {
+            guard case .oauthError("invalid_client", _)? = failure else {
                 Issue.record("\(String(describing: failure))")
                 return
             }

@@ -192,12 +192,12 @@ struct KnownServiceTests {
 
     @Test("Reads GitHub's errors with status 200 and non-standard codes")
     func gitHubErrors() async throws {
-        let expected: [(String, OAuthErrorCode)] = [
-            ("authorization_pending", .authorizationPending), ("slow_down", .slowDown),
-            ("expired_token", .expiredToken),
-            ("access_denied", .accessDenied), ("incorrect_device_code", .invalidGrant),
-            ("incorrect_client_credentials", .invalidClient), ("device_flow_disabled", .unauthorizedClient),
-            ("bad_verification_code", .invalidGrant),
+        let expected: [(String, String)] = [
+            ("authorization_pending", "authorization_pending"), ("slow_down", "slow_down"),
+            ("expired_token", "expired_token"),
+            ("access_denied", "access_denied"), ("incorrect_device_code", "invalid_grant"),
+            ("incorrect_client_credentials", "invalid_client"), ("device_flow_disabled", "unauthorized_client"),
+            ("bad_verification_code", "invalid_grant"),
         ]
         for (sent, code) in expected {
             try await LoopbackServer.run { _, _ in
@@ -249,14 +249,15 @@ struct KnownServiceTests {
         } _: { server in
             let gitHub = try authority(.github, server.address)
             let thrown = await asyncFailure { try await gitHub.verify(account(at: server.address, id: "1")) }
-            #expect(thrown == .bearerChallenge(error: "invalid_token"))
+            #expect(thrown == .unauthorized(error: "invalid_token"))
             #expect(
                 SessionDecision.afterVerification(try #require(thrown), .init(holdsRefreshToken: false))
                     == .clear("invalid_token"))
             // From another service, the same response is not a definite rejection.
             let other = try OAuthAuthority.direct(server)
             #expect(
-                await asyncFailure { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
+                await asyncFailure { try await other.verify(account(at: server.address, id: "1")) }
+                    == .unauthorized(error: nil))
         }
     }
 
@@ -338,7 +339,7 @@ struct KnownServiceTests {
 
     @Test(
         "Treats status 428 as a pending authorization only at Google",
-        arguments: [(.google, .oauthError(.authorizationPending)), (nil, .refused(status: 428))]
+        arguments: [(.google, .oauthError("authorization_pending")), (nil, .refused(status: 428))]
             as [(KnownService?, AuthorityError)])
     func pendingStatus(_ service: KnownService?, _ failure: AuthorityError) async throws {
         try await LoopbackServer.run { _, _ in
@@ -377,7 +378,7 @@ struct KnownServiceTests {
         let pending = response("error=authorization_pending&error_description=a+%22b%22")
         #expect(
             failure { try parser.credentials(in: pending, for: "tool") }
-                == .oauthError(.authorizationPending, description: "a \"b\""))
+                == .oauthError("authorization_pending", description: "a \"b\""))
         let tokens = response("access_token=gho_x&scope=read%3Auser%2Cuser%3Aemail&token_type=bearer")
         #expect(try parser.credentials(in: tokens, for: "tool").scopes == ["read:user", "user:email"])
         // Another service sends JSON only.
@@ -389,43 +390,43 @@ struct KnownServiceTests {
 
     @Test(
         arguments: [
-            (.github, 200, #"{"error":"bad_refresh_token"}"#, .invalidGrant),
-            (.gitlab, 401, #"{"error":"invalid_grant"}"#, .invalidGrant),
+            (.github, 200, #"{"error":"bad_refresh_token"}"#, "invalid_grant"),
+            (.gitlab, 401, #"{"error":"invalid_grant"}"#, "invalid_grant"),
             (
                 .gitea, 400, #"{"error":"unauthorized_client","error_description":"token was already used"}"#,
                 ErrorMeaning.needsUser
             ),
             (
                 .gitea, 400, #"{"error":"unauthorized_client","error_description":"unable to parse refresh token"}"#,
-                .unauthorizedClient
+                "unauthorized_client"
             ),
             (.google, 400, #"{"error":"invalid_grant","error_subtype":"invalid_rapt"}"#, ErrorMeaning.needsUser),
-            (.google, 400, #"{"error":"invalid_grant"}"#, .invalidGrant),
-            (.google, 401, #"{"error":"deleted_client"}"#, .invalidClient),
+            (.google, 400, #"{"error":"invalid_grant"}"#, "invalid_grant"),
+            (.google, 401, #"{"error":"deleted_client"}"#, "invalid_client"),
             (.entra, 400, #"{"error":"invalid_grant","suberror":"basic_action"}"#, ErrorMeaning.needsUser),
-            (.entra, 400, #"{"error":"invalid_grant","suberror":"bad_token"}"#, .invalidGrant),
+            (.entra, 400, #"{"error":"invalid_grant","suberror":"bad_token"}"#, "invalid_grant"),
             (.entra, 400, #"{"error":"invalid_grant","claims":"{}"}"#, ErrorMeaning.needsUser),
-            (.atlassian, 403, #"{"error":"invalid_grant"}"#, .invalidGrant),
+            (.atlassian, 403, #"{"error":"invalid_grant"}"#, "invalid_grant"),
             (
                 .atlassian, 403, #"{"error":"unauthorized_client","error_description":"refresh_token is invalid"}"#,
                 ErrorMeaning.needsUser
             ),
-            (.slack, 200, #"{"ok":false,"error":"invalid_refresh_token"}"#, .invalidGrant),
-            (.slack, 200, #"{"ok":false,"error":"bad_client_secret"}"#, .invalidClient),
-            (.discord, 400, #"{"error":"invalid_request"}"#, .invalidRequest),
+            (.slack, 200, #"{"ok":false,"error":"invalid_refresh_token"}"#, "invalid_grant"),
+            (.slack, 200, #"{"ok":false,"error":"bad_client_secret"}"#, "invalid_client"),
+            (.discord, 400, #"{"error":"invalid_request"}"#, "invalid_request"),
             // What keeps a session counts everywhere, and what ends it only at its service.
             (.okta, 400, #"{"error":"invalid_grant","suberror":"basic_action"}"#, ErrorMeaning.needsUser),
             (.okta, 400, #"{"error":"invalid_refresh_token"}"#, "invalid_refresh_token"),
-        ] as [(KnownService, Int, String, OAuthErrorCode)])
+        ] as [(KnownService, Int, String, String)])
     func `Reads the error of a refresh as the entry of the service says`(
-        service: KnownService, status: Int, body: String, code: OAuthErrorCode
+        service: KnownService, status: Int, body: String, code: String
     ) throws {
         let response = ServiceResponse(status, ["Content-Type": "application/json"], body)
         let parser = ResponseParser(.token, quirks: service.quirks, isRefresh: true)
         let thrown = failure { try parser.credentials(in: response, for: "tool") }
         #expect(kind(thrown) == .oauthError(code))
         let ends = if case .clear? = thrown.map(SessionDecision.afterRefresh) { true } else { false }
-        #expect(ends == (code == .invalidGrant))
+        #expect(ends == (code == "invalid_grant"))
     }
 
     @Test(arguments: ["token_revoked", "account_inactive", "invalid_auth", "ratelimited"])
@@ -435,14 +436,14 @@ struct KnownServiceTests {
         let thrown = failure { try parser.identity(in: response) }
         // An address that Slack does not allow also gets `invalid_auth`.
         let isDead = ["token_revoked", "account_inactive"].contains(code)
-        #expect((thrown == .bearerChallenge(error: "invalid_token")) == isDead)
+        #expect((thrown == .unauthorized(error: "invalid_token")) == isDead)
         #expect(thrown != nil)
     }
 
     @Test func `Reads the request for slower polls with status 429`() {
         let parser = ResponseParser(.token, quirks: KnownService.auth0.quirks)
         for (body, expected) in [
-            (#"{"error":"slow_down"}"#, AuthorityError.oauthError(.slowDown)),
+            (#"{"error":"slow_down"}"#, AuthorityError.oauthError("slow_down")),
             (#"{"error":"too_many_requests"}"#, .unavailable(status: 429, retryAfter: nil)),
         ] {
             let response = ServiceResponse(429, ["Content-Type": "application/json"], body)
@@ -475,7 +476,7 @@ struct KnownServiceTests {
     func `Identifies the user of a token for an API at Microsoft by the ID token`(scopes: [String]) throws {
         let authority = try OAuthAuthority(
             issuer: "https://login.microsoftonline.com/common/v2.0", clientID: "tool", scopes: scopes)
-        let refusal = AuthorityError.bearerChallenge(error: "invalid_token")
+        let refusal = AuthorityError.unauthorized(error: "invalid_token")
         let users = try #require(authority.resolvedService).users
         #expect(users.needsNoUser(after: refusal) == scopes.contains("api://notes/.default"))
         let other = try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool", scopes: ["openid", "api"])
@@ -508,7 +509,7 @@ struct KnownServiceTests {
             let authority = try OAuthAuthority(
                 issuer: server.address, clientID: "tool", service: .entra, endpoints: .all(at: server.address))
             let thrown = await asyncFailure { try await authority.pollDeviceSignIn(Self.device) }
-            #expect(kind(thrown) == .oauthError(.accessDenied))
+            #expect(kind(thrown) == .oauthError("access_denied"))
         }
     }
 }

@@ -82,11 +82,11 @@ struct SecretTests {
             let clock = ManualClock()
             let storage = FaultyArchiveStorage()
             let store = AccountStore(
-                storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+                storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
                 lockTimeout: .zero, logger: logger)
             var shown: [Any] = []
             let authority = ScriptedAuthority(
-                verify: [.refuse(.bearerChallenge(error: "invalid_token")), .accept],
+                verify: [.refuse(.unauthorized(error: "invalid_token")), .accept],
                 refresh: [.tokens(Self.account.credentials)], signIn: [.refuse(.signInRefused("wrong password"))],
                 clock: clock)
             try await store.signIn { Self.account }

@@ -49,8 +49,7 @@ struct AccountChangeTests {
     /// Records the accounts it received.
     private final class OtherService: AccountAuthority {
         let seen = Mutex<[Account]>([])
-        var accountIssuer: String? { "https://other.example.com" }
-        func isAuthority(of account: Account) -> Bool { false }
+        var issuer: String? { "https://other.example.com" }
         func verify(_ account: Account) async throws -> Identity { throw AuthorityError.rejected("unknown") }
         func updateProfile(of account: Account) async throws -> Identity {
             seen.withLock { $0.append(account) }
@@ -71,7 +70,7 @@ struct AccountChangeTests {
         arguments: [
             (.noResponse(.timeout), .serviceUnavailable),
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
-            (.refused(status: 422), .requestFailed), (.misconfigured("not supported"), .misconfigured),
+            (.refused(status: 422), .requestRefused), (.misconfigured("not supported"), .misconfigured),
         ] as [(AuthorityError, AccountError.Code)])
     func `Keeps the account unchanged after a failed profile update`(
         failure: AuthorityError, code: AccountError.Code

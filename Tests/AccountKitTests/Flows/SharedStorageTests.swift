@@ -12,14 +12,14 @@ import Foundation
 
 /// A storage that is shared by several machines.
 struct SharedStorageTests {
-    private struct MissingKey: KeySource {
+    private struct MissingKey: KeyProvider {
         var kind: KeyKind { .keyFile }
         func key() async throws -> ArchiveKey? { nil }
         func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine creates no key") }
     }
 
     /// A truncated key file.
-    private struct DamagedKey: KeySource {
+    private struct DamagedKey: KeyProvider {
         var kind: KeyKind { .keyFile }
         func key() async throws -> ArchiveKey? { throw AccountError(.damaged, "the key file does not have 32 bytes") }
         func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine creates no key") }
@@ -38,9 +38,9 @@ struct SharedStorageTests {
             }
         }
 
-        fileprivate var key: any KeySource {
+        fileprivate var key: any KeyProvider {
             switch self {
-            case .otherKey: InMemoryKey(byte: 8)
+            case .otherKey: TestKey(.keyFile, 8)
             case .noKey: MissingKey()
             default: InMemoryKey()
             }
@@ -62,9 +62,9 @@ struct SharedStorageTests {
     private let clock = ManualClock()
 
     private func store(
-        _ storage: any ArchiveStorage, key: any KeySource = InMemoryKey()
+        _ storage: any ArchiveStorage, key: any KeyProvider = InMemoryKey()
     ) -> AccountStore {
-        AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+        AccountStore(storage: storage, appIdentifier: "testing", keys: [key], clock: clock)
     }
 
     /// A shared storage with alice's archive, and a store on it that cannot open the archive.
@@ -173,7 +173,7 @@ struct SharedStorageTests {
     @Test func `Does not replace an archive that became unreadable during a sign-in`() async throws {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let store = self.store(storage)
-        let other = InMemoryKey(byte: 8)
+        let other = TestKey(.keyFile, 8)
         await expectAccountError(.authenticationFailed) {
             try await store.signIn {
                 // Another machine signs in first.

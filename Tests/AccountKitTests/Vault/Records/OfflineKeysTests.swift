@@ -9,8 +9,8 @@ struct OfflineKeysTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
 
-    private func store(_ keySources: [any KeySource] = [InMemoryKey()]) -> AccountStore {
-        AccountStore(storage: storage, appIdentifier: "testing", keySources: keySources, clock: clock)
+    private func store(_ keys: [any KeyProvider] = [InMemoryKey()]) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keys: keys, clock: clock)
     }
 
     private var alice: Account { .fresh(at: clock.now) }
@@ -22,7 +22,7 @@ struct OfflineKeysTests {
 
     private func endSession(of store: AccountStore) async {
         let authority = ScriptedAuthority(
-            verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
+            verify: [.refuse(.unauthorized(error: "invalid_token"))], refresh: [.refuse(.oauthError("invalid_grant"))],
             clock: clock)
         let state = await store.checkSession(with: authority, timeout: nil)
         guard case .signedOut = state else {
@@ -105,7 +105,7 @@ struct OfflineKeysTests {
     @Test func `Keeps an offline key after a failed sign-out, not after a partial one`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { alice }
         let key = try await store.offlineKey()
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
@@ -123,7 +123,7 @@ struct OfflineKeysTests {
     @Test func `Removes the offline key on sign-out with a full disk`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { alice }
         let key = try await store.offlineKey()
         for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }

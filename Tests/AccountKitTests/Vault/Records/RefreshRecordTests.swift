@@ -269,7 +269,7 @@ struct RefreshRecordTests {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(
             verify: [.refuse(.rejected("closed"))],
-            refresh: [.refuse(.noResponse(.timeout)), .refuse(.oauthError(.invalidGrant))], clock: clock)
+            refresh: [.refuse(.noResponse(.timeout)), .refuse(.oauthError("invalid_grant"))], clock: clock)
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: authority) }
         #expect(base.entries[.refreshRecord] != nil)
         // The first removal is the account, the second is the record.
