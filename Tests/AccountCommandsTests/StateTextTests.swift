@@ -41,7 +41,8 @@ import Foundation
         func text(_ token: String? = "refresh", lifetimeDays: Double? = 184, afterDays days: Double) -> String? {
             StateText.unused(
                 account(refreshToken: token, lifetime: 28_800), lifetimeDays.map { .seconds($0 * 86_400) },
-                at: Self.issued.addingTimeInterval(days * 86_400), CommandHint(tool: "account", session: .default))
+                at: Self.issued.addingTimeInterval(days * 86_400),
+                CommandHint(tool: "account", session: .default, isNamed: false))
         }
         #expect(text(afterDays: 153) == nil)
         let end = StateText.date(Self.issued.addingTimeInterval(184 * 86_400))
