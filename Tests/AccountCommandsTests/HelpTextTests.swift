@@ -126,6 +126,12 @@ import Testing
                 + "\nMore: `account help login --all`" + end)
         #expect(HelpText.shown(short, complete: complete, showsAll: true, tool: "account") == complete + end)
         #expect(HelpText.shown(short, complete: short, showsAll: false, tool: "account") == short + end)
+        let listed = short.replacing("[<options>]", with: "[--web] [--device]")
+        #expect(
+            HelpText.shown(listed, complete: complete, showsAll: false, tool: "account").hasPrefix(
+                "USAGE: account login [<options>]\n"))
+        // A completion script, or the help as JSON.
+        #expect(HelpText.shown("{1}", complete: "{1, 2}", showsAll: false, tool: "account") == "{1, 2}")
         let embedded = "USAGE: notes account <subcommand>"
         #expect(
             HelpText.shown(embedded, complete: embedded + "\n", showsAll: false, tool: "notes account").contains(

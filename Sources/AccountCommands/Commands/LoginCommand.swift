@@ -11,7 +11,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 because other users of the machine can see arguments.
 
                 \(examples.map { HelpText.example("login\($0)") }.joined(separator: "\n"))
-                """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp))
+                """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp)
+                    + (App.acceptsIssuer
+                        ? "\n\nFor a sign-in without a user, see `\(CommandLine.toolName) help login machine`." : ""))
     }
 
     private static var defaultWay: String {

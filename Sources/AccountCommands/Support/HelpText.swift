@@ -8,8 +8,10 @@ package enum HelpText {
     ///   - short: The help with the commands and options that most users need.
     ///   - complete: The help with all of them.
     static func shown(_ short: String, complete: String, showsAll: Bool, tool: String) -> String {
-        let text = withCommonOptionsLast(showsAll ? complete : short)
-        guard let words = command(in: text) else { return text }
+        // The text may also be a completion script, or the help as JSON.
+        guard let usage = usage(in: complete) else { return complete }
+        let text = withCommonOptionsLast(showsAll ? complete : withUsage(usage, short))
+        guard let words = command(in: usage) else { return text }
         var lines: [String] = []
         if !showsAll, short != complete {
             lines.append("More: `\(([tool, "help"] + words + ["--all"]).joined(separator: " "))`")
@@ -29,10 +31,22 @@ package enum HelpText {
             + help[common.lowerBound..<own.lowerBound] + end
     }
 
-    /// Returns the account command that a help text describes, such as `["key", "add"]`; `nil` for a command of the app.
-    static func command(in help: String) -> [String]? {
-        guard let usage = help.firstRange(of: "USAGE: ") else { return nil }
-        let words = help[usage.upperBound...].prefix { $0 != "\n" }.split(separator: " ")
+    /// Returns what follows `USAGE: ` in a help text; `nil` for another text.
+    private static func usage(in text: String) -> Substring? {
+        guard text.hasPrefix("OVERVIEW: ") || text.hasPrefix("USAGE: "), let start = text.firstRange(of: "USAGE: ")
+        else { return nil }
+        return text[start.upperBound...].prefix { $0 != "\n" }
+    }
+
+    /// Replaces the usage: with fewer options, the parser lists all of them there.
+    private static func withUsage(_ usage: Substring, _ help: String) -> String {
+        guard let old = self.usage(in: help) else { return help }
+        return String(help[..<old.startIndex] + usage + help[old.endIndex...])
+    }
+
+    /// Returns the account command that a usage describes, such as `["key", "add"]`; `nil` for a command of the app.
+    private static func command(in usage: Substring) -> [String]? {
+        let words = usage.split(separator: " ")
             .prefix { !"[<-(".contains($0.first ?? "[") }.map(String.init)
         // `account` is the name of the tool, or the first subcommand of the app.
         guard let start = words.prefix(2).firstIndex(of: "account") else { return nil }
