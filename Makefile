@@ -10,7 +10,7 @@ export SWIFT = swift
 BUILD = Scripts/build.sh root
 BUILD_INTEGRATION = Scripts/build.sh integration
 
-.PHONY: help build test check verify format demo fleet-demo auth-server simulate flights fuzz bench speed-baseline
+.PHONY: help build test check verify format demo fleet-demo auth-server simulate flights fuzz bench speed-baseline speed-order
 .PHONY: docs docs-serve docs-update demo-picture install uninstall deb clean
 
 help: ## list the commands
@@ -78,6 +78,10 @@ bench: ## compare times with other tools and with a lower bound, and write Bench
 speed-baseline: ## update the counts, for a commit that changes them on purpose
 	@Scripts/bootstrap.sh speed
 	@Scripts/speed.sh update
+
+speed-order: ## update the list of functions that the linker places side by side
+	@Scripts/bootstrap.sh speed
+	@Scripts/speed.sh order
 
 docs: ## build the documentation in .build/documentation
 	@Scripts/bootstrap.sh docs

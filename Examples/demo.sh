@@ -119,4 +119,10 @@ step 0 'Signed in as alice' "printf '%s\n' '$password' | account login --usernam
 step 0 'Signed out alice' 'account logout'
 step 77 'signed out just now' 'account whoami'
 
-printf '\n%sThe demo is complete.%s The server is stopped, and %s is removed.\n' "$bold" "$plain" "$work"
+printf '\n%sThe demo is complete.%s The server is stopped, and %s is removed. The command remains; try next:\n\n' "$bold" "$plain" "$work"
+account=$(command -v account)
+cat <<END
+  ${account#"$PWD/"} login            sign in at your service; the command asks which one
+  make auth-server                      start the test server, to try more with it
+  make install PREFIX="\$HOME/.local"    install the command with its completions and manual pages
+END

@@ -21,8 +21,8 @@ Look up every command and option, as `--help` shows them.
 
 ## Overview
 
-The standalone command is `account`. A tool that embeds the commands has them under its own name (`notes account login`), and
-its variables begin with its own prefix (`NOTES_HOME`). <doc:Scripting> describes the output for scripts.
+This page is for users of the `account` command. A tool that embeds the commands has them under its own name (`notes account login`), and
+its variables begin with its own prefix (`NOTES_HOME`). [Exit codes, JSON and variables](Scripting.md) describes the output for scripts.
 
 `make docs-update` writes this page from the help of the commands. `make check` fails if it is out of date.
 """
@@ -84,13 +84,19 @@ def explanation(argument):
     default = argument.get("defaultValue")
     # A flag that is on by default is shown by its negated form.
     if default and argument["kind"] != "flag":
-        text += f" Default: {re.sub(r'[.]0$', '', default)}."
+        text += f" Default: {default}."
     return prose(cell(text))
 
 
 def table(arguments):
     lines = ["| option | meaning |", "| --- | --- |"]
     return lines + [f"| `{cell(option(argument))}` | {explanation(argument)} |" for argument in merged(arguments)]
+
+
+def prompted(rows):
+    """Commands to type, with a prompt unless the line continues the previous one."""
+    continued = [False, *(row.endswith("\\") for row in rows)]
+    return [f"  {row.strip()}" if more else f"$ {row.strip()}" for row, more in zip(rows, continued)]
 
 
 def discussion(text):
@@ -103,7 +109,7 @@ def discussion(text):
                 lines[-2:] = [""]
             else:
                 lines.append("```console")
-            lines += [*(f"$ {row.strip()}" for row in rows), "```", ""]
+            lines += [*prompted(rows), "```", ""]
         else:
             lines += [*(prose(row) for row in rows), ""]
     return lines
@@ -143,7 +149,7 @@ def page(tool):
     lines = [INTRODUCTION]
     for child in subcommands(root):
         lines += section(child, [name], common)
-    lines += ["## Options of all commands", "", HELPERS, "", *table(common.values()), "", "## See Also", "", "- <doc:Scripting>"]
+    lines += ["## Options of all commands", "", HELPERS, "", *table(common.values()), "", "## See Also", "", "- [Exit codes, JSON and variables](Scripting.md)"]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 

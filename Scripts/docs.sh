@@ -13,13 +13,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 archives=() dependencies=()
 for module in "${modules[@]}"; do
-    mkdir -p "$work/graphs/$module"
+    mkdir -p "$work/graphs/$module" "$work/catalogs"
     cp "$graphs/$module".symbols.json "$work/graphs/$module"
     for extension in "$graphs/$module"@*.symbols.json; do
         if [[ -e $extension ]]; then cp "$extension" "$work/graphs/$module"; fi
     done
     archive=$work/$module.doccarchive
-    docc convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/graphs/$module" --output-path "$archive" \
+    # Articles link to each other by file, as a code host needs it.
+    python3 -B Scripts/doc_links.py "Sources/$module/$module.docc" "$work/catalogs/$module.docc"
+    docc convert "$work/catalogs/$module.docc" --additional-symbol-graph-dir "$work/graphs/$module" --output-path "$archive" \
         --fallback-display-name "$module" --fallback-bundle-identifier "$module" --fallback-default-module-kind Module \
         --warnings-as-errors \
         --enable-experimental-external-link-support "${dependencies[@]}"

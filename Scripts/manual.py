@@ -15,7 +15,7 @@ from pathlib import Path
 
 # Importing a module must not write a cache to the folder of the scripts.
 sys.dont_write_bytecode = True
-from commands_page import PAGE, common_options, explanation, help_of, merged, option, prose, subcommands, visible  # noqa: E402
+from commands_page import PAGE, common_options, explanation, help_of, merged, option, prompted, prose, subcommands, visible  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 ARTICLES = ROOT / "Sources/AccountCommands/AccountCommands.docc"
@@ -23,10 +23,10 @@ SOURCES = ["Sources/AccountCommands", "Sources/AccountHelpers", "Sources/account
 
 # Other pages for SEE ALSO: a subcommand, or the name and section of a page of another program.
 RELATED = {
-    "login": ["logout", "whoami", "status"], "logout": ["login", "sessions"], "whoami": ["login", "status"],
+    "login": ["login-machine", "logout", "whoami", "status"], "logout": ["login", "sessions"], "whoami": ["login", "status"],
     "status": ["whoami", "doctor"], "token": ["exec", "keep", "refresh"], "refresh": ["token", "status"],
-    "sessions": ["switch"], "switch": ["sessions"], "key": ["unlock", "lock"],
-    "unlock": ["key", "lock"], "lock": ["key", "unlock"], "exec": ["keep", "env 1"],
+    "login machine": ["login", "key"], "sessions": ["switch"], "switch": ["sessions"], "key": ["status"],
+    "exec": ["keep", "env 1"],
     "keep": ["exec", "systemd.service 5"],
     "rule": ["setup", "git-credential", "kube-credential", "docker-credential"],
     "mcp": ["rule", "setup", "headers"], "headers": ["rule", "mcp", "token"],
@@ -109,7 +109,7 @@ def split(text):
             *others, introduction = re.split(r"(?<=[.?!])\s+", texts.pop())
             texts += [" ".join(others)] if others else []
             examples += [".Pp", formatted(introduction)]
-        examples += [".Bd -literal -offset indent", *(escaped(f"$ {row.strip()}") for row in rows), ".Ed"]
+        examples += [".Bd -literal -offset indent", *map(escaped, prompted(rows)), ".Ed"]
     return [text for text in texts if text], examples[examples[:1] == [".Pp"]:]
 
 
@@ -127,7 +127,7 @@ def paths(command, typed):
 
 def page_name(tool, subcommand):
     # Docker runs a helper by this name.
-    return f"docker-credential-{tool}" if subcommand == "docker-credential" else f"{tool}-{subcommand}"
+    return f"docker-credential-{tool}" if subcommand == "docker-credential" else f"{tool}-{subcommand}".replace(" ", "-")
 
 
 def document(name, abstract, date, sections):
@@ -243,7 +243,7 @@ def last_change():
 def main():
     if sys.argv[1:] == ["--list"]:
         # `make check` compares the page about the commands with the help.
-        commands = re.findall(r"^## account (\S+)$", PAGE.read_text(), flags=re.M)
+        commands = re.findall(r"^## account (.+)$", PAGE.read_text(), flags=re.M)
         print("\n".join(sorted(["account.1", *(f"{page_name('account', name)}.1" for name in commands)])))
         return
     if len(sys.argv) != 3:

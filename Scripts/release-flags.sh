@@ -41,3 +41,7 @@ esac
 if [[ $(uname -s) != Linux ]]; then flags=(-c release --explicit-target-dependency-import-check error); fi
 nested_flags=("${flags[@]}")
 flags+=(--traits Signatures --scratch-path "$scratch")
+# The functions that short commands run, side by side; `make speed-order` writes the list.
+if [[ $(uname -s) == Linux && -f Scripts/symbol-order.txt ]]; then
+    flags+=(-Xlinker "--symbol-ordering-file=$PWD/Scripts/symbol-order.txt" -Xlinker --no-warn-symbol-ordering)
+fi

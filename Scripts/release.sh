@@ -40,7 +40,11 @@ if is_made; then exit; fi
 rm -rf "$folder"
 install -d "$folder/bin" "$folder/share/bash-completion/completions" "$folder/share/zsh/site-functions" \
     "$folder/share/fish/vendor_completions.d" "$folder/share/man/man1"
-strip -o "$folder/bin/account" "$products/account"
+# `strip` writes small pieces, after which the kernel caches the file in small pieces too, and the command starts more slowly. `cp` writes
+# the file in large pieces.
+strip -o "$folder/stripped" "$products/account"
+cp "$folder/stripped" "$folder/bin/account"
+rm "$folder/stripped"
 account=$folder/bin/account
 # A shell reads the completion script, so the #! line is removed.
 "$account" --generate-completion-script bash | sed '1{/^#!/d}' >"$folder/share/bash-completion/completions/account"

@@ -76,13 +76,13 @@ terminals() {
         await_text 'Where do you want to sign in'
         type_text "$issuer"
         type_keys Enter
-        await_text 'Client ID'
-        type_keys Enter
         picture chooser 'Enter a number \(leave empty for 1\)'
         cancel
 
         terminal
         begin_command "account login --service github"
+        await_text 'How do you want to sign in'
+        type_keys Enter
         picture client-id 'https://github\.com/settings/'
         cancel
 

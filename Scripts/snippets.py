@@ -4,10 +4,11 @@
     snippets.py            compares; exit code 1 if a block differs, or does not name its source
     snippets.py --update   writes the code into the pages
 
-Above each Swift block of README.md and of the pages in Sources/*/*.docc there must be one of these comments:
+Above each Swift block, and each difference, of README.md and of the pages in Sources/*/*.docc there must be one of these comments:
 
     <!-- snippet: Tests/snippet-notes/Notes.swift#check -->   a region of a file, from `// snippet.check` to `// snippet.end`
     <!-- snippet: Tests/snippet-notes/Notes.swift -->         the whole file
+    <!-- diff: Tests/SnippetTests/ExistingTool.swift#existing -->   a block ```diff whose result is a region of a file
     <!-- manifest: snippet-notes -->                     a manifest whose first target has the dependencies of this target;
                                                          Examples/NAME is a target of that package
     <!-- fragment: why it is not compiled -->            a block that is not compiled, with the reason
@@ -24,7 +25,7 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MARK = re.compile(r"<!-- (snippet|manifest|fragment): (.+?) -->")
+MARK = re.compile(r"<!-- (snippet|diff|manifest|fragment): (.+?) -->")
 REGION = re.compile(r"^\s*// snippet\.(\w+)\s*$")
 OWN_PACKAGE = "swift-account-kit"
 
@@ -95,7 +96,7 @@ def check(page, update):
     lines, problems, count = page.read_text().splitlines(), [], 0
     at = 0
     while at < len(lines):
-        if not re.match(r"\s*```swift", lines[at]):
+        if not re.match(r"\s*```(swift|diff)", lines[at]):
             at += 1
             continue
         count += 1
@@ -114,6 +115,8 @@ def check(page, update):
                 elif shown != wanted:
                     difference = "\n".join(difflib.unified_diff(shown, wanted, where, mark[2], lineterm=""))
                     problems.append(f"{where}: this is not {mark[2]}; `Scripts/snippets.py --update` writes it\n{difference}")
+            elif mark[1] == "diff" and [line[1:] for line in shown if not line.startswith("-")] != code(mark[2]):
+                problems.append(f"{where}: the result of this difference is not {mark[2]}")
             elif mark[1] == "manifest":
                 problems += [f"{where}: {problem}" for problem in check_manifest(shown, mark[2])]
         except (ValueError, OSError) as error:

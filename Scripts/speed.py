@@ -4,7 +4,7 @@
     speed.py check ACCOUNT EXERCISER NOTES      compares with Verification/Speed/baseline.json
     speed.py update ACCOUNT EXERCISER NOTES     writes it
 
-All three are stripped release builds. NOTES is the tool of the README, which embeds the account commands. Valgrind counts the instructions from the start of the process. Unlike times, the
+All three are stripped release builds. NOTES is the tool of the quick start, which embeds the account commands. Valgrind counts the instructions from the start of the process. Unlike times, the
 counts are the same on a busy machine. On every processor with AVX2, Valgrind emulates the same processor, so libsodium and the C
 library choose the same code everywhere.
 """
@@ -50,21 +50,29 @@ class Machine:
         self.run([self.exerciser, self.home, "sign-in"])
         self.run([self.exerciser, notes_home, "sign-in", "com.example.notes"])
 
-    def run(self, command):
+    def run(self, command, check=True):
         return subprocess.run(
-            command, env=self.environment, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            command, env=self.environment, check=check, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=300)
 
-    def instructions(self, *command):
-        profile = f"{self.folder}/profile"
-        self.run(["/usr/bin/valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *command])
-        return int(re.search(r"^(?:summary|totals): (\d+)$", pathlib.Path(profile).read_text(), re.M).group(1))
+    def profile(self, *command, options=(), check=True):
+        """Runs a command, and returns its profile. Without `check`, the command may fail."""
+        profile = pathlib.Path(self.folder, "profile")
+        self.run(
+            ["/usr/bin/valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *options, *command], check)
+        return profile.read_text()
+
+    def instructions(self, *command, check=True):
+        profile = self.profile(*command, check=check)
+        return int(re.search(r"^(?:summary|totals): (\d+)$", profile, re.M).group(1))
 
     def counted(self):
         result = {
             "whoami --offline": self.instructions(self.account, "whoami", "--offline"),
             "token": self.instructions(self.account, "token", "--min-validity", "0"),
             "whoami, connection refused": self.instructions(self.account, "whoami", "--max-age", "0"),
+            "whoami, no such session": self.instructions(
+                self.account, "whoami", "--offline", "--session", "none", check=False),
             "embedded whoami --offline": self.instructions(self.notes, "account", "whoami", "--offline"),
         }
         for name, (few, many) in REPEATED.items():

@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cat <<'END'
-make test: installs missing Debian packages, compiles everything in .build, and runs the unit tests, the end-to-end tests and the README's
-program. It takes up to 15 minutes on 2 cores from a fresh clone, and up to 5 if everything is compiled.
+make test: installs missing Debian packages, compiles everything in .build, and runs the unit tests, the end-to-end tests and the quick
+start's program. It takes up to 15 minutes on 2 cores from a fresh clone, and up to 5 if everything is compiled.
 END
 Scripts/bootstrap.sh test
 

@@ -52,7 +52,7 @@ extension AccountApplication {
     /// A signal ends the process only after pending tokens are stored; see `AccountStore.delaySignals()`.
     ///
     /// ```swift
-    /// try Notes.store().makeShared()
+    /// AccountStore.shared = try Notes.store()
     /// ```
     ///
     /// - Parameters:
@@ -91,12 +91,12 @@ extension AccountApplication {
         }
         return try vault(
             of: session, in: container, at: location,
-            with: try keys.sources(of: session, container, Self.self, isInteractive: isInteractive), logger: logger)
+            with: try keys.sources(of: session, Self.self, isInteractive: isInteractive), logger: logger)
     }
 
     static func vault(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?,
-        with keySources: [any KeySource], logger: Logger?
+        with keySources: [KeySource], logger: Logger?
     ) throws(AccountError) -> Vault {
         guard let location else {
             return Vault(container: container, session: session, keySources: keySources, logger: logger)

@@ -29,7 +29,7 @@ public protocol AccountApplication: Sendable {
     /// AccountKit.
     static var version: String { get }
 
-    /// Whether the user chooses the service with `--issuer`.
+    /// Whether the user chooses the service, by its URL or its name.
     static var acceptsIssuer: Bool { get }
 
     /// The services that `login` offers by name on a terminal, if ``acceptsIssuer`` is `true`.
@@ -74,7 +74,7 @@ public protocol AccountApplication: Sendable {
     ///   - logger: The logger, if the user requested logging. Do not log secrets.
     /// - Throws: `AccountError.Code.invalidArgument` if the app does not support the location.
     static func store(
-        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [KeySource],
         logger: Logger?
     ) throws(AccountError) -> AccountStore
 
@@ -125,7 +125,7 @@ extension AccountApplication {
 
     /// Throws an error: by default, sessions are stored only in files.
     public static func store(
-        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [KeySource],
         logger: Logger?
     ) throws(AccountError) -> AccountStore {
         throw AccountError(
@@ -145,7 +145,7 @@ extension AccountApplication {
 /// A service, with the options of a sign-in.
 public struct AccountService: Sendable, Equatable, Codable {
     /// The name of a known service, such as `github`.
-    public var name: String?
+    package var name: String?
 
     /// The URL of an API whose authorization server the user signs in to (RFC 9728); `nil` if the user named the
     /// service itself. An app creates an authority that asks the API, such as an `OAuthAuthority`.
@@ -161,12 +161,11 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The client ID of the app at the service (RFC 6749, section 2.2).
     public var clientID: String?
 
-    /// The scopes to request, in addition to the authority's default scopes or instead of them; see
-    /// ``usesDefaultScopes``.
-    public var scopes: [String]
+    /// The scopes to request, in addition to the authority's default scopes or instead of them.
+    package var scopes: [String] = []
 
     /// Whether to request the authority's default scopes as well.
-    public var usesDefaultScopes: Bool
+    package var usesDefaultScopes = true
 
     /// The scopes that replace the authority's default scopes; `nil` if the defaults are requested as well.
     public var exactScopes: [String]? { usesDefaultScopes ? nil : scopes }
@@ -181,30 +180,30 @@ public struct AccountService: Sendable, Equatable, Codable {
     public var audience: String?
 
     /// The APIs that the tokens are for (RFC 8707).
-    public var resources: [String]
+    public var resources: [String] = []
 
     /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
-    public var parameters: [String: String]
+    public var parameters: [String: String] = [:]
 
     /// The method by which the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect
     /// Core, section 9). With `nil`, the authority chooses the method.
     public var clientAuthentication: String?
 
     /// The URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document).
-    public var clientMetadataURL: String?
+    package var clientMetadataURL: String?
 
     /// Whether a sign-in binds the tokens to a key of the session (RFC 9449). With `nil`, the authority decides.
-    public var bindsTokens: Bool?
+    package var bindsTokens: Bool?
 
     /// Whether requests leave out the parameter `resource` (RFC 8707), because the service refuses it. With `nil`, the
     /// authority decides.
-    public var omitsResource: Bool?
+    package var omitsResource: Bool?
 
     /// Whether to register the app again with a service that registers apps (RFC 7591). It is not stored.
-    public var registersAgain = false
+    package var registersAgain = false
 
     /// The user name, for a service that does not identify the user. This property is not stored.
-    public var username: String?
+    package var username: String?
 
     /// The client secret that the user entered. AccountKit encrypts the secret and stores it with the account, not with
     /// the service. For a client without a user, the secret comes from `<PREFIX>_CLIENT_SECRET`, and is not stored.
@@ -212,13 +211,13 @@ public struct AccountService: Sendable, Equatable, Codable {
 
     /// The absolute path of the private key with which the client authenticates, instead of with a secret; `nil` without
     /// a key. The account of a client contains the path, so it is not stored with the service.
-    public var clientKeyPath: String?
+    package var clientKeyPath: String?
 
     /// The key ID in the assertions that the key signs (RFC 7515, section 4.1.4).
-    public var clientKeyID: String?
+    package var clientKeyID: String?
 
     /// The audience of these assertions, or of the assertions of a workload. With `nil`, it is the issuer.
-    public var clientAssertionAudience: String?
+    package var clientAssertionAudience: String?
 
     /// The source of the assertions of a workload, as words; `nil` for other sign-ins. The account contains the source,
     /// so it is not stored with the service.
@@ -230,28 +229,13 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
     /// and for an account that is stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
-    public private(set) var acceptsGivenSecret = true
+    package private(set) var acceptsGivenSecret = true
 
-    /// Creates a service; see the properties. If `usesDefaultScopes` is `nil`, the property is `true` only if there are
-    /// no scopes.
-    public init(
-        name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
-        usesDefaultScopes: Bool? = nil, redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
-        parameters: [String: String] = [:], clientAuthentication: String? = nil, url: String? = nil,
-        clientMetadataURL: String? = nil
-    ) {
-        self.name = name
-        self.url = url
-        self.clientMetadataURL = clientMetadataURL
+    /// Creates a service, with the issuer, the client ID of the app there, and the ``url`` of an API.
+    public init(issuer: String? = nil, clientID: String? = nil, url: String? = nil) {
         self.issuer = issuer
         self.clientID = clientID
-        self.scopes = scopes
-        self.usesDefaultScopes = usesDefaultScopes ?? scopes.isEmpty
-        self.redirectURI = redirectURI
-        self.audience = audience
-        self.resources = resources
-        self.parameters = parameters
-        self.clientAuthentication = clientAuthentication
+        self.url = url
     }
 
     /// Creates the service of an account, with the requested scopes instead of the granted scopes.
@@ -308,37 +292,32 @@ extension AccountService {
 
 /// A service that `login` offers by name.
 public struct ServiceDescription: Sendable {
-    /// The name on the command line, such as `github`.
-    public var name: String
+    package var name: String
+    var otherNames: [String]
+    var title: String
+    package var issuer: String
+    var needsIssuer: Bool
+    var registrationPage: String
+    var registrationAdvice: String?
+    var supportsBrowser: Bool
+    var hasClientSecret: Bool
+    var endedSessionNote: String?
 
-    /// Other names for the service, such as one that an earlier version of the app stored with sessions.
-    public var otherNames: [String]
-
-    /// The name to show, such as `GitHub`.
-    public var title: String
-
-    /// The issuer's URL, in the spelling that the service's authority uses; or its form, if the service needs an issuer.
-    public var issuer: String
-
-    /// Whether the user must name the issuer, because each customer of the service has one.
-    public var needsIssuer: Bool
-
-    /// The page on which the user registers an app, to obtain a client ID.
-    public var registrationPage: String
-
-    /// The settings to enter on the ``registrationPage``; `nil` if the service needs none.
-    public var registrationAdvice: String?
-
-    /// Whether the service supports a sign-in with the browser.
-    public var supportsBrowser: Bool
-
-    /// Whether the service requires a client secret in addition to the client ID.
-    public var hasClientSecret: Bool
-
-    /// Why the service may end sessions that the user did not revoke, as part of a sentence; `nil` if nothing is known.
-    public var endedSessionNote: String?
-
-    /// Creates a description; see the properties.
+    /// Creates a description.
+    ///
+    /// - Parameters:
+    ///   - name: The name on the command line, such as `github`.
+    ///   - otherNames: Other names for the service, such as one that an earlier version of the app stored with sessions.
+    ///   - title: The name to show, such as `GitHub`.
+    ///   - issuer: The issuer's URL, in the spelling that the service's authority uses; or its form, if the service needs an
+    ///     issuer.
+    ///   - needsIssuer: Whether the user must name the issuer, because each customer of the service has one.
+    ///   - registrationPage: The page on which the user registers an app, to obtain a client ID.
+    ///   - registrationAdvice: The settings to enter on the `registrationPage`; `nil` if the service needs none.
+    ///   - supportsBrowser: Whether the service supports a sign-in with the browser.
+    ///   - hasClientSecret: Whether the service requires a client secret in addition to the client ID.
+    ///   - endedSessionNote: Why the service may end sessions that the user did not revoke, as part of a sentence; `nil` if
+    ///     nothing is known.
     public init(
         name: String, otherNames: [String] = [], title: String, issuer: String, needsIssuer: Bool = false,
         registrationPage: String, registrationAdvice: String? = nil, supportsBrowser: Bool = true,
@@ -367,6 +346,13 @@ extension AccountApplication {
     /// Returns the service with a name, in any case.
     static func service(named name: String?) -> ServiceDescription? {
         name.flatMap { name in services.first { $0.isNamed(name) } }
+    }
+
+    /// Returns the name of the service at an address without `https://`, such as `github.com`, or with a name.
+    static func service(at address: String) -> String? {
+        let host = String(address.lowercased().withoutEndingSlash)
+        let found = services.first { $0.issuer == "https://\(host)" } ?? service(named: host)
+        return found?.name
     }
 
     /// Returns whether two names mean the same service, which may have several.

@@ -16,15 +16,20 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                   \(CommandLine.toolName) login
                   \(CommandLine.toolName) whoami
                   curl -H "Authorization: Bearer $(\(CommandLine.toolName) token)" https://api.example.com
-
-                Environment: \(App.environmentPrefix)_HOME (folder for all files), \(App.environmentPrefix)_SESSION \
-                (session to use), \(App.environmentPrefix)_STORE (where to store sessions, like --store), \
-                \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \(App.environmentPrefix)_KEY \
-                (the archive's key, if set up with `\(CommandLine.toolName) key add environment`).
-                """,
-            version: version, subcommands: [UnknownCommand<App>.self],
-            groupedSubcommands: groups.map { CommandGroup(name: $0.name, subcommands: $0.subcommands) },
+                """ + (HelpDetail.isShort ? "" : "\n\n" + environment),
+            version: version, subcommands: [UnknownCommand<App>.self] + (HelpDetail.isShort ? main : []),
+            groupedSubcommands: HelpDetail.isShort
+                ? [] : groups.map { CommandGroup(name: $0.name, subcommands: $0.subcommands) },
             defaultSubcommand: UnknownCommand<App>.self)
+    }
+
+    private static var environment: String {
+        let prefix = App.environmentPrefix
+        return """
+            Environment: \(prefix)_HOME (folder for all files), \(prefix)_SESSION (session to use), \(prefix)_STORE \
+            (where to store sessions, like --store), \(prefix)_TOKEN (a token to use instead of the archive), \
+            \(prefix)_KEY (the archive's key, if set up with `\(CommandLine.toolName) key add environment`).
+            """
     }
 
     private static var version: String {
@@ -33,18 +38,28 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
 
     typealias Group = (name: String, subcommands: [any AsyncParsableCommand.Type])
 
-    /// The subcommands under their headings in the help.
+    /// The subcommands under their headings in the complete help.
     static var groups: [Group] {
         let own: [Group] = [
             (
                 "Sign in",
-                [LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self]
+                [LoginCommand<App>.self] + (App.acceptsIssuer ? [MachineLoginCommand<App>.self] : [])
+                    + [LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self]
             ),
             ("Tokens", [TokenCommand<App>.self, RefreshCommand<App>.self]),
             ("Sessions", [SessionsCommand<App>.self, SwitchCommand<App>.self]),
-            ("Keys", [KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self]),
+            ("Keys", [KeyCommand<App>.self]),
         ]
         return own + App.commandGroups.map { ($0.name, $0.subcommands) } + [("Maintenance", [DoctorCommand<App>.self])]
+    }
+
+    /// The subcommands in the short help: what users do first comes first.
+    private static var main: [any AsyncParsableCommand.Type] {
+        let order = ["login", "logout", "whoami", "status", "token", "exec", "sessions", "switch", "setup"]
+        let names = Set(order + App.commandGroups.flatMap(\.mainNames) + ["doctor"])
+        let shown = groups.flatMap(\.subcommands).filter { names.contains($0.configuration.commandName ?? "") }
+        let first = order.compactMap { name in shown.first { $0.configuration.commandName == name } }
+        return first + shown.filter { !order.contains($0.configuration.commandName ?? "") }
     }
 
     /// Creates the command, for the parser.

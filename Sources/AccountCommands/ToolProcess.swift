@@ -81,8 +81,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     /// - Parameters:
     ///   - command: The command in the hint of an error that requires a sign-in.
     ///   - variable: The variable of the token that replaces the archive.
+    ///   - isAccount: Whether this command is an `AccountCommand`.
     static func runTool(
-        signIn command: String, orReplaceTokenIn variable: String?,
+        signIn command: String, orReplaceTokenIn variable: String?, isAccount: Bool = false,
         _ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void
     ) -> Never {
         accountkit_open_standard_streams()
@@ -90,9 +91,11 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         accountkit_signals_report_file_limit()
         MainThreadExecutor.run {
             let code: ExitCode
+            let given = GivenArguments(
+                Array(CommandLine.arguments.dropFirst()), isAccount: isAccount)
             do {
                 try CommandLine.checkArguments()
-                try await body(Array(CommandLine.arguments.dropFirst()))
+                try await body(given.words)
                 code = .success
             } catch {
                 if error.isClosedPipe {
@@ -104,7 +107,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                     known.nameSignIn(command: command, orReplaceTokenIn: variable)
                     error = known
                 }
-                code = report(error)
+                code = report(error, showingAllHelp: given.showsAllHelp)
             }
             // Wait only after all output.
             await SignalGuard.shared.finishPendingRequests()
@@ -115,11 +118,13 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     /// Prints an error in the format of all errors, or a requested text such as the help.
     ///
     /// - Returns: The exit code.
-    private static func report(_ error: any Error) -> ExitCode {
+    private static func report(_ error: any Error, showingAllHelp showsAll: Bool) -> ExitCode {
         if let error = error as? AccountError {
             Terminal.say(error)
             return ExitCode(error.exitCode)
         }
+        // The command has already reported the error. The parser would build the whole tree of commands for no message.
+        if let code = error as? ExitCode { return code }
         let code = exitCode(for: error)
         let text = fullMessage(for: error)
         guard !text.isEmpty else { return code }
@@ -131,8 +136,6 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         guard code == .success else {
-            var message = message(for: error)
-            if message.last == "." { message.removeLast() }
             let name = CommandLine.toolName
             // The parser's text contains "See 'notes account login --help' for more information."
             var help = text.firstRange(of: "  See '").map { String(text[$0.upperBound...].prefix { $0 != "'" }) }
@@ -140,14 +143,13 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             if let text = help, text.hasPrefix("account "), name.hasSuffix(" account") {
                 help = name + text.dropFirst("account".count)
             }
-            Terminal.say(
-                AccountError(
-                    .invalidArgument, message.prefix(1).lowercased() + message.dropFirst(),
-                    hint: "see `\(help ?? name + " --help")`"))
+            Terminal.say(UsageMessage.error(message(for: error), help: help ?? name + " --help"))
             return code
         }
         do {
-            try Terminal.printText(HelpText.withCommonOptionsLast(text) + "\n")
+            let short = HelpDetail.$isShort.withValue(true) { fullMessage(for: error) }
+            let shown = HelpText.shown(short, complete: text, showsAll: showsAll, tool: CommandLine.toolName)
+            try Terminal.printText(shown + "\n")
             return code
         } catch let error as AccountError {
             Terminal.say(error)
@@ -169,6 +171,7 @@ extension AccountError {
     /// - Parameter variable: The variable of the token that replaces the archive. Signing in then has no effect, so the
     ///   hint is to replace the token.
     package mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
+        (message, hint) = (message.inCommandWords, hint?.inCommandWords)
         if hint == Self.signInIfRefusedAgain { hint? += " with `\(command)`" }
         // AccountKit knows the options of `login`, but not the name of the tool.
         message = message.replacing("`login ", with: "`\(command) ")

@@ -35,13 +35,14 @@ extension AccountStore {
     /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.
     public convenience init(
         at location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), container: AppContainer,
-        session: SessionName = .default, keySources: [any KeySource], clock: (any WallClock)? = nil,
+        session: SessionName = .default, keySources: [KeySource], clock: (any WallClock)? = nil,
         lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) throws(AccountError) {
         let storage = try EtcdArchiveStorage(
             location: location, credentials: credentials, container: container, session: session, logger: logger)
         self.init(
-            storage: storage, appIdentifier: container.identifier, session: session, keySources: keySources,
+            storage: storage, appIdentifier: container.identifier, session: session,
+            keys: keySources.map { $0.provider(in: container, session: session) },
             clock: clock, lockTimeout: lockTimeout, logger: logger)
     }
 }

@@ -6,11 +6,8 @@ import NIOSSL
 public struct EtcdCredentials: Sendable {
     /// An etcd user.
     public struct User: Sendable {
-        /// The user name.
-        public var name: String
-
-        /// The password.
-        public var password: Secret
+        let name: String
+        let password: Secret
 
         /// Creates a user.
         public init(name: String, password: Secret) {
@@ -25,30 +22,16 @@ public struct EtcdCredentials: Sendable {
         var key: String?
     }
 
-    /// A PEM file with the trusted certificates, or `nil` for the system's certificates.
-    public var certificateAuthorityFile: String? {
-        get { files.authority }
-        set { files.authority = newValue }
-    }
-
-    /// A PEM file with the client's certificate, followed by its intermediate certificates.
-    public var certificateFile: String? {
-        get { files.certificate }
-        set { files.certificate = newValue }
-    }
-
-    /// A PEM file with the key of the client's certificate.
-    public var keyFile: String? {
-        get { files.key }
-        set { files.key = newValue }
-    }
-
-    /// The user, if etcd's authentication is enabled.
-    public var user: User?
-
+    var user: User?
     var files: Files
 
-    /// Creates credentials. The parameters are the same as the properties.
+    /// Creates credentials.
+    ///
+    /// - Parameters:
+    ///   - certificateAuthorityFile: A PEM file with the trusted certificates, or `nil` for the system's certificates.
+    ///   - certificateFile: A PEM file with the client's certificate, followed by its intermediate certificates.
+    ///   - keyFile: A PEM file with the key of the client's certificate.
+    ///   - user: The user, if etcd's authentication is enabled.
     public init(
         certificateAuthorityFile: String? = nil, certificateFile: String? = nil, keyFile: String? = nil,
         user: User? = nil

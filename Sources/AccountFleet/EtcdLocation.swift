@@ -7,13 +7,12 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
     typealias Endpoint = String
 
     /// The nodes, in the order in which AccountKit tries them.
-    public let endpoints: [String]
+    let endpoints: [String]
 
     /// The prefix of the keys, without a slash at either end.
-    public let prefix: String
+    let prefix: String
 
-    /// Whether connections use TLS.
-    public let usesTLS: Bool
+    let usesTLS: Bool
 
     /// Parses a location.
     ///

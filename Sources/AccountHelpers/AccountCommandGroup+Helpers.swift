@@ -15,6 +15,7 @@ extension AccountCommandGroup {
                 HeadersCommand<App>.self, SetupCommand<App>.self, GitCredentialCommand<App>.self,
                 KubeCredentialCommand<App>.self, DockerCredentialCommand<App>.self,
             ],
+            mainNames: ["exec", "setup"],
             parsedAlone: { arguments in
                 guard arguments.count == 2, !arguments[1].hasPrefix("-") else { return nil }
                 switch arguments[0] {

@@ -71,7 +71,7 @@ extension CommandContext {
 
     /// Returns whether the same program has got this token for the same server before, and records this request.
     private func isAskedAgain(for place: String, _ credentials: Credentials) async -> Bool {
-        guard credentials.isRenewable, !credentials.expires(within: .zero, of: SystemWallClock().now) else {
+        guard credentials.isRenewable, !credentials.isExpired(at: SystemWallClock().now) else {
             return false
         }
         let request = HelperRequest(
@@ -112,6 +112,6 @@ extension CommandContext {
 
 extension Credentials {
     func isWorthRefreshing(insteadOf refused: Secret, at date: Date) -> Bool {
-        isRenewable && accessToken == refused && !expires(within: .zero, of: date)
+        isRenewable && accessToken == refused && !isExpired(at: date)
     }
 }

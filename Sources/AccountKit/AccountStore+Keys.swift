@@ -22,7 +22,7 @@ extension AccountStore {
     ///
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no vault.
     @discardableResult
-    package func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
+    package func addKey(from source: any KeyProvider) async throws(AccountError) -> ArchiveKeySlot {
         try await accountErrors {
             try flows.refuseGivenToken()
             // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
@@ -43,7 +43,7 @@ extension AccountStore {
                 let slot = keys.slots.last!
                 let opener = try await vault.ring.opener(of: added, for: slot)
                 _ = try await draft.reseal(opened, with: keys, opening: [opener])
-                return ArchiveKeySlot(slot, isAvailable: !source.isInteractive)
+                return ArchiveKeySlot(slot, isAvailable: source.kind != .passphrase)
             }
         }
     }
@@ -91,7 +91,7 @@ extension AccountStore {
                 throw AccountError(.invalidArgument, "this session has no key of that kind (\(kind.text))")
             }
             let stored = source as? KeyFile
-            guard stored != nil || source.isInteractive else {
+            guard stored != nil || kind == .passphrase else {
                 throw AccountError(
                     .invalidArgument,
                     "\(kind.text) cannot be replaced from here: store a new key beside the old one, under another name, "
@@ -124,7 +124,7 @@ extension AccountStore {
 
     /// Returns the slots that the current key of a source opens.
     private func slots(
-        of opened: OpenedArchive, openedBy source: any KeySource
+        of opened: OpenedArchive, openedBy source: any KeyProvider
     ) async throws -> Set<[UInt8]> {
         guard let key = try await source.key() else { return [] }
         return try await vault.slots(of: opened.keys, openedBy: key, kind: source.kind)

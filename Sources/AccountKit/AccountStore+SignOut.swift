@@ -10,9 +10,11 @@ extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
     /// If the service is unreachable, the function queues the encrypted tokens. The store revokes them after the next
-    /// successful request to that service. A full disk does not prevent a sign-out. If the archive cannot be opened, the
-    /// function moves the archive aside, and cannot revoke its tokens. If several machines share the storage, the sign-out
-    /// then fails instead.
+    /// successful request to that service. If the service has already ended the session, the function removes the user's
+    /// profile and offline data, which AccountKit kept for the next sign-in.
+    ///
+    /// A full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
+    /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
     ///
     /// - Parameter authority: The service; if `nil`, no tokens are revoked.
     /// - Returns: The account that was signed out, and whether its tokens were revoked.
@@ -38,6 +40,16 @@ extension AccountStore {
 
     package func pendingRevocations() async throws -> [PendingRevocation] {
         await vault.revocations.pending().map { PendingRevocation($0.payload) }
+    }
+
+    /// Returns whether a sign-out would remove offline data of a user whose session the service has ended.
+    package func hasOfflineDataOfEndedSession() async throws(AccountError) -> Bool {
+        guard case .absent(let ended) = await vault.read(), ended.reason == .sessionEnded, let date = ended.date else {
+            return false
+        }
+        return try await AccountError.wrappingErrors {
+            try await vault.offlineKeys.isAnyThere(ofSessionEndedAt: date)
+        }
     }
 
     /// Returns whether the stored account or a queued revocation uses the client of another account. If the archive

@@ -38,28 +38,31 @@ public final class AccountStore: Sendable {
 
     @TaskLocal package static var sharing = Sharing()
 
-    /// The store that the app made shared with ``makeShared()``; `nil` until then.
-    public static var shared: AccountStore? { sharing.store.withLock { $0 } }
+    /// The store that any part of the app can use; `nil` until the app sets it.
+    ///
+    /// A test that needs another store calls `withShared(_:_:)` of AccountTesting.
+    public static var shared: AccountStore? {
+        get { sharing.store.withLock { $0 } }
+        set { sharing.store.withLock { $0 = newValue } }
+    }
 
     /// Creates a store for a session of a container, without reading the archive.
     ///
     /// - Parameters:
     ///   - container: The folders of the app.
     ///   - session: The name of the session.
-    ///   - keySources: The sources of the archive's keys. Each key opens the archive. The default is a key file, which
-    ///     the first sign-in creates.
+    ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
     ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none. AccountKit logs no secrets and no personal data.
     public convenience init(
-        container: AppContainer, session: SessionName = .default, keySources: [any KeySource]? = nil,
+        container: AppContainer, session: SessionName = .default, keySources: [KeySource] = [.file],
         clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
             Vault(
-                container: container, session: session,
-                keySources: keySources ?? [KeyFile(container: container, session: session)], clock: clock,
-                lockTimeout: lockTimeout, logger: logger))
+                container: container, session: session, keySources: keySources, clock: clock, lockTimeout: lockTimeout,
+                logger: logger))
     }
 
     /// Creates a store for a session in another storage.
@@ -68,18 +71,18 @@ public final class AccountStore: Sendable {
     ///   - storage: The storage of the archive. No other session may use this storage.
     ///   - appIdentifier: The app identifier. The archive is bound to this identifier and to the session.
     ///   - session: The name of the session.
-    ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
+    ///   - keys: The archive's keys, at least one. Each key opens the archive.
     ///   - clock: The source of the current date; `nil` for the clock of the machine.
     ///   - lockTimeout: How long to wait while another process changes the archive.
     ///   - logger: The logger; `nil` for none.
     package convenience init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
-        keySources: [any KeySource], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
+        keys: [any KeyProvider], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
         logger: Logger? = nil
     ) {
         self.init(
             Vault(
-                storage: storage, appIdentifier: appIdentifier, session: session, keySources: keySources, clock: clock,
+                storage: storage, appIdentifier: appIdentifier, session: session, keys: keys, clock: clock,
                 lockTimeout: lockTimeout, logger: logger))
     }
 
@@ -100,7 +103,7 @@ public final class AccountStore: Sendable {
     ) {
         let given = GivenToken(token, from: variable, at: clock.now)
         self.init(
-            storage: given, appIdentifier: appIdentifier, session: session, keySources: [given], clock: clock,
+            storage: given, appIdentifier: appIdentifier, session: session, keys: [given], clock: clock,
             logger: logger)
     }
 
@@ -139,11 +142,6 @@ public final class AccountStore: Sendable {
     package func hasSharedArchive() async throws -> Bool {
         guard isShared else { return false }
         return try await vault.storage.read(.account) != nil
-    }
-
-    /// Makes ``shared`` return this store.
-    public func makeShared() {
-        Self.sharing.store.withLock { $0 = self }
     }
 
     // MARK: The shared account
@@ -281,19 +279,46 @@ public final class AccountStore: Sendable {
         try await flows.update(change)
     }
 
-    /// Changes the user's profile at the service, and then in the archive.
+    /// Changes the app's own fields of the stored profile, as a value of the app's own type.
+    ///
+    /// ```swift
+    /// try await store.updateFields(default: Settings()) { settings in settings.theme = "dark" }
+    /// ```
+    ///
+    /// The function decodes the newest stored fields, and stores only the fields that `change` changed. Changes of other
+    /// fields by other processes are kept. If `change` sets a property to `nil`, the function removes its field.
     ///
     /// - Parameters:
-    ///   - authority: The service.
+    ///   - value: The values of fields that are not stored. A default value that does not change is not stored.
+    ///   - change: A function that changes a copy of the value. If it throws an error, nothing is stored.
+    /// - Returns: The stored account.
+    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, the error of `change`, or the
+    ///   errors of ``UserProfile/decoded(default:)`` and ``UserProfile/init(encoding:)``.
+    @discardableResult
+    public func updateFields<Value: Codable & Sendable>(
+        default value: Value, _ change: @escaping @Sendable (inout Value) throws(AccountError) -> Void
+    ) async throws(AccountError) -> Account {
+        try await flows.update { account throws(AccountError) in
+            var changed = try account.profile.decoded(default: value)
+            let before = try UserProfile(encoding: changed)
+            try change(&changed)
+            account.profile.apply(try UserProfile(encoding: changed), since: before)
+        }
+    }
+
+    /// Sends a change of the user's profile to the service, and then stores the profile.
+    ///
+    /// - Parameters:
+    ///   - authority: The service, which implements ``AccountAuthority/updateProfile(of:)``.
     ///   - change: A function that changes a copy of the profile.
     /// - Returns: The stored account, with the profile that the service returned.
     /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not accept the change. In
     ///   this case, the archive is unchanged.
     @discardableResult
-    public func updateProfile(
-        with authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
+    public func sendProfile(
+        to authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
-        try await flows.updateProfile(with: authority, change)
+        try await flows.sendProfile(to: authority, change)
     }
 }
 

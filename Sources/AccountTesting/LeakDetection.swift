@@ -21,7 +21,7 @@ public func expectNoLeak<Result>(
 }
 
 /// Records an issue if `text` contains a secret or the first eight characters of a secret.
-public func expectNoLeak(
+package func expectNoLeak(
     of secrets: [Secret], in text: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {
     for secret in secrets where text.contains(secret.reveal().prefix(8)) {

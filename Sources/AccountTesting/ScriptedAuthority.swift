@@ -74,7 +74,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Service
     public var requests: [Request] { state.withLock { $0.requests } }
 
     /// Replaces the responses to a kind of request.
-    public func respond(to request: Request, with responses: [Response]) {
+    package func respond(to request: Request, with responses: [Response]) {
         state.withLock { $0.responses[request] = responses }
     }
 

@@ -35,7 +35,7 @@ extension Account {
     ///   - id: The client ID.
     ///   - date: The time at which the token was received.
     ///   - duration: The lifetime of the access token after `date`, or `nil` if the lifetime is unknown.
-    public static func machine(
+    package static func machine(
         id: String = "nightly", at date: Date, expiringIn duration: Duration? = .seconds(3600)
     ) -> Account {
         var credentials = Credentials(
@@ -67,7 +67,7 @@ extension AccountStore {
         signedIn account: Account?, clock: ManualClock = ManualClock(), storage: any ArchiveStorage
     ) async throws -> AccountStore {
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
             // Use a long timeout, because tests wait only for each other.
             lockTimeout: .seconds(300)
         )
@@ -86,7 +86,7 @@ extension AccountStore {
     /// }
     /// ```
     ///
-    /// Calls of ``AccountStore/makeShared()`` in `body` have no effect outside `body`. A detached task uses the shared
+    /// Setting ``AccountStore/shared`` in `body` has no effect outside `body`. A detached task uses the shared
     /// store of the process.
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
@@ -96,18 +96,12 @@ extension AccountStore {
 }
 
 /// A constant key for tests, which provides no protection.
-public struct InMemoryKey: KeySource {
-    private let byte: UInt8
+package struct InMemoryKey: KeyProvider {
+    package init() {}
 
-    /// Creates a key of 32 equal bytes.
-    public init(byte: UInt8 = 7) { self.byte = byte }
+    package var kind: KeyKind { .keyFile }
 
-    /// The kind of the key: `keyFile`.
-    public var kind: KeyKind { .keyFile }
+    package func key() async throws -> ArchiveKey? { try await makeKey() }
 
-    /// Returns the key, which consists of 32 copies of `byte`.
-    public func key() async throws -> ArchiveKey? { try await makeKey() }
-
-    /// Returns the same key as ``key()``.
-    public func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: byte, count: 32)) }
+    package func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: 7, count: 32)) }
 }

@@ -47,18 +47,20 @@ enum StandAlone: AccountApplication {
         Without --client-id, the tool uses the client ID \(clientID). Known services (such as GitHub or Google) \
         require a client ID, which you register with them. If the service also gave you a client secret, set \
         \(secretVariable) at sign-in. The secret is stored encrypted with the account, and sent only to that service. \
-        To replace it, sign in again. With --client-credentials, the secret is not stored.
+        To replace it, sign in again.
         """
 
     static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         let service = options.service
         let known = service.name.flatMap { KnownService.named($0) }
         if service.name != nil, known == nil {
-            let names = KnownService.all.map(\.name).joined(separator: ", ")
+            let names = KnownService.all.map(\.name)
+            let meant = service.name.flatMap { Suggestion.nearest(to: $0, among: names) }
             throw AccountError(
-                .invalidArgument,
-                "unknown service. The known services are \(names). For any other service, omit --service and pass its "
-                    + "address with --issuer")
+                .invalidArgument, "there is no known service '\((service.name ?? "").shown)'",
+                hint: (meant.map { "did you mean '\($0)'? T" } ?? "t")
+                    + "he known services are \(names.joined(separator: ", ")). For any other service, omit --service, and pass its URL"
+            )
         }
         if let words = service.workload, service.url == nil {
             return try authority(forWorkload: words, with: options)
@@ -66,7 +68,10 @@ enum StandAlone: AccountApplication {
         if let url = service.url { return try authority(at: url, with: options) }
         guard let issuer = try issuer(of: service, known) else {
             throw AccountError(
-                .misconfigured, "the service of this account is unknown: sign in again with --issuer")
+                .misconfigured, "the service of this account is unknown",
+                hint:
+                    "sign in again with the URL of the service, as in `\(CommandLine.toolName) login https://auth.example.com`"
+            )
         }
         // The known services require a registered client ID, unless the user may operate them.
         let home = try KnownService.at(issuer)
@@ -91,7 +96,7 @@ enum StandAlone: AccountApplication {
         if let issuer = service.issuer { return issuer }
         guard let known, !known.hasDefaultIssuer else { return known?.issuer }
         throw AccountError(
-            .invalidArgument, "\(known.title) has an address for each customer", hint: "add --issuer \(known.issuer)")
+            .invalidArgument, "\(known.title) has an address for each customer", hint: "pass this URL: \(known.issuer)")
     }
 
     #if Signatures
@@ -117,7 +122,7 @@ enum StandAlone: AccountApplication {
         guard let issuer = try issuer(of: service, known) else {
             throw AccountError(
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
-                hint: "add --issuer URL")
+                hint: "pass the URL of the service")
         }
         return try OAuthAuthority(
             issuer: issuer,
@@ -183,7 +188,7 @@ enum StandAlone: AccountApplication {
     static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
     static func store(
-        at location: String, of session: SessionName, in container: AppContainer, keySources: [any KeySource],
+        at location: String, of session: SessionName, in container: AppContainer, keySources: [KeySource],
         logger: Logger?
     ) throws(AccountError) -> AccountStore {
         try AccountStore(

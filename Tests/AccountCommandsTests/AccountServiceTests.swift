@@ -10,22 +10,24 @@ import Foundation
 @testable import AccountCommands
 
 @Suite struct AccountServiceTests {
-    private static let whole = AccountService(
-        name: "gitlab", issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"],
-        redirectURI: "http://127.0.0.1:8400/callback", audience: "api",
-        resources: ["https://a.example", "https://b.example"],
-        parameters: ["prompt": "login"])
+    private static let whole = {
+        var service = AccountService(issuer: "https://auth.example.com", clientID: "tool")
+        (service.name, service.scopes, service.usesDefaultScopes) = ("gitlab", ["openid"], false)
+        (service.redirectURI, service.audience) = ("http://127.0.0.1:8400/callback", "api")
+        service.resources = ["https://a.example", "https://b.example"]
+        service.parameters = ["prompt": "login"]
+        return service
+    }()
 
     @Test(arguments: [true, false])
     func `Adds the given scopes to the default scopes only on request`(addsScopes: Bool) throws {
-        let service = AccountService(scopes: ["notes"], usesDefaultScopes: addsScopes)
+        var service = AccountService()
+        (service.scopes, service.usesDefaultScopes) = (["notes"], addsScopes)
         let bytes = try PropertyListEncoder().encode(service)
         let read = try PropertyListDecoder().decode(AccountService.self, from: bytes)
         #expect(read.exactScopes == (addsScopes ? nil : ["notes"]))
         #expect(read.additionalScopes == (addsScopes ? ["notes"] : []))
         #expect(AccountService().exactScopes == nil)
-        // An app need not set `usesDefaultScopes`.
-        #expect(AccountService(scopes: ["notes"]).exactScopes == ["notes"])
     }
 
     @Test(arguments: [nil, true])

@@ -3,13 +3,21 @@ import AccountSupport
 import ArgumentParser
 import Testing
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 @testable import AccountCommands
 
 @Suite struct ApplicationTests {
     /// An app whose only service accepts passwords.
     private struct Passwords: PasswordAuthority {
-        func signIn(username: String, password: Secret) async throws -> Account { throw AuthorityError.unauthorized }
-        func verify(_ account: Account) async throws -> Identity { throw AuthorityError.unauthorized }
+        func signIn(username: String, password: Secret) async throws -> Account {
+            throw AuthorityError.unauthorized(error: nil)
+        }
+        func verify(_ account: Account) async throws -> Identity { throw AuthorityError.unauthorized(error: nil) }
         func isAuthority(of account: Account) -> Bool { true }
     }
 
@@ -67,8 +75,8 @@ import Testing
         let help = HelpText.withCommonOptionsLast(
             AccountCommand<AnyService>.helpMessage(for: LoginCommand<AnyService>.self, columns: 200))
         let order = [
-            "\nARGUMENTS:\n", "\nOPTIONS:\n", "\n  --service ", "\n  --issuer ", "\n  --client-id ", "\n  --device ",
-            "\n  --web ", "\n  --with-token ", "\n  --scope ", "\n  --redirect-uri ", "\n  --step-up ",
+            "\nARGUMENTS:\n", "\nOPTIONS:\n", "\n  --service ", "\n  --client-id ", "\n  --issuer ", "\n  --scope ",
+            "\n  --web ", "\n  --device ", "\n  --with-token ", "\n  --redirect-uri ", "\n  --step-up ",
             "\n  -h, --help ", "\n\nCOMMON OPTIONS:\n", "\n  --session ", "\n  -v, --verbose ",
         ]
         var rest = help[...]
@@ -107,13 +115,19 @@ import Testing
         #expect(rejected.hint == advice)
     }
 
+    @Test func `Names the sign-in command for a token that no program gets`() {
+        var withheld = AccountError(withholding: Credentials(accessToken: Secret("a"), issuedAt: Date()))
+        withheld.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
+        #expect(withheld.hint == "if this continues, sign in again with `notes account login`")
+    }
+
     // MARK: Exit codes
 
     @Test func `Maps each error to its exit code from sysexits`() {
         let codes: [(AccountError.Code, Int32)] = [
-            (.invalidArgument, 64), (.noKey, 65), (.authenticationFailed, 65), (.damaged, 65),
+            (.invalidArgument, 64), (.noKey, 65), (.wrongKeyOrDamaged, 65), (.damaged, 65),
             (.unsupportedVersion, 65),
-            (.tooLarge, 65), (.insecureContainer, 65), (.serviceUnavailable, 69), (.requestFailed, 69),
+            (.tooLarge, 65), (.insecureContainer, 65), (.serviceUnavailable, 69), (.requestRefused, 69),
             (.inaccessible, 74),
             (.durabilityUnknown, 74), (.busy, 75), (.conflict, 75), (.notSignedIn, 77), (.signInRefused, 77),
             (.misconfigured, 78), (.cancelled, 130), (.init(rawValue: "of an app"), 74),

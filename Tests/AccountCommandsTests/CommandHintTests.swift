@@ -29,7 +29,7 @@ import Testing
         error.nameSignIn(command: "account login", orReplaceTokenIn: nil)
         #expect(error.hint == "run `account login --step-up`")
 
-        error = AccountError(.requestFailed, "404: sign in again (with `login --step-up --scope=gist`)")
+        error = AccountError(.requestRefused, "404: sign in again (with `login --step-up --scope=gist`)")
         error.nameSignIn(command: "gists account login", orReplaceTokenIn: nil)
         #expect(error.message == "404: sign in again (with `gists account login --step-up --scope=gist`)")
         let hint = CommandHint(tool: "gists account", session: .default, isNamed: false)

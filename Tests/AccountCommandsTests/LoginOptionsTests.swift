@@ -9,6 +9,10 @@ import Testing
         static let identifier = "com.example.app"
         static let acceptsIssuer = true
         static let signInHelp = "Without --client-id it is called example."
+        static let services = [
+            ServiceDescription(
+                name: "hub", title: "Hub", issuer: "https://github.com", registrationPage: "https://github.com/apps")
+        ]
 
         static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
             throw AccountError(.misconfigured, "not needed here")
@@ -31,6 +35,8 @@ import Testing
         #expect(answers.options(withSession: false) == ["https://api.example.com/mcp"] + options)
         #expect(
             answers.options(withSession: true) == ["https://api.example.com/mcp", "--session", "work"] + options)
+        answers.issuer = "https://api.example.com/mcp/"
+        #expect(!answers.options(withSession: false).contains("--issuer"))
     }
 
     @Test func `Accepts all options of an authorization request`() throws {
@@ -38,13 +44,47 @@ import Testing
             "--redirect-uri", "http://127.0.0.1:8400/callback", "--audience", "api", "--resource", "https://a.example",
             "--resource", "https://b.example", "--parameter", "prompt=login", "--parameter", "login_hint=a=b", "--paste"
         )
-        #expect(command.request.redirectURI == "http://127.0.0.1:8400/callback")
+        #expect(command.authorization.redirectURI == "http://127.0.0.1:8400/callback")
         #expect(command.request.audience == "api")
         #expect(command.request.resources == ["https://a.example", "https://b.example"])
-        #expect(command.request.parameters.values == ["prompt": "login", "login_hint": "a=b"])
+        #expect(command.authorization.parameters.values == ["prompt": "login", "login_hint": "a=b"])
         #expect(command.ways.paste)
         #expect(try parse("--web", "--paste").ways.paste)
-        #expect(try parse("--parameter", "ui_locales=").request.parameters.values == ["ui_locales": ""])
+        #expect(try parse("--parameter", "ui_locales=").authorization.parameters.values == ["ui_locales": ""])
+    }
+
+    @Test func `One argument of --scope may contain several scopes`() throws {
+        #expect(try parse("--scope", "a b", "--scope", "c").request.scopes == ["a", "b", "c"])
+        #expect(throws: (any Error).self) { try parse("--scope", " ") }
+    }
+
+    @Test(arguments: [
+        ("github.com", "use --service hub"), ("HUB", "use --service hub"), ("hbu", "use --service hub"),
+        ("hub.example.com", "pass a URL, such as https://api.example.com, or --service NAME"),
+    ])
+    func `Suggests the service for an argument that is not a URL`(word: String, hint: String) throws {
+        let error = try #require(throws: (any Error).self) { try parse(word) }
+        #expect(LoginCommand<App>.message(for: error) == "the argument is not a URL\n\(hint)")
+    }
+
+    @Test func `login machine needs no option for a sign-in as a client`() throws {
+        func machine(_ arguments: String...) throws -> MachineOptions<App> {
+            try MachineLoginCommand<App>.parse(arguments).machine
+        }
+        #expect(try machine("https://auth.example.com").clientCredentials)
+        #expect(try machine("--client-id", "nightly", "--client-key", "key.pem").clientCredentials)
+        #expect(try !machine("--workload", "gitlab", "https://auth.example.com").clientCredentials)
+        #expect(try !machine("--scope", "reports.read").isGiven, "the session is renewed as before")
+    }
+
+    @Test(arguments: [
+        ["--client-key", "key.pem", "--client-secret-stdin"], ["--client-key-id", "1"],
+        ["--client-key", "key.pem", "--workload", "gitlab"], ["--workload-grant", "jwt-bearer"],
+        ["--workload", "gitlab", "--client-auth", "post"], ["--device"], ["--default-scopes"], ["not-a-url"],
+    ])
+    func `login machine refuses contradictory options and options of a user`(options: [String]) throws {
+        let error = try #require(throws: (any Error).self) { try MachineLoginCommand<App>.parse(options) }
+        #expect(MachineLoginCommand<App>.exitCode(for: error).rawValue == 64)
     }
 
     @Test(arguments: [
@@ -52,7 +92,7 @@ import Testing
         "http://127.0.0.1",
     ])
     func `Accepts a loopback redirect URI`(uri: String) throws {
-        #expect(try parse("--redirect-uri", uri).request.redirectURI == uri)
+        #expect(try parse("--redirect-uri", uri).authorization.redirectURI == uri)
     }
 
     @Test(arguments: [

@@ -1,6 +1,7 @@
 import AccountHelpers
 import AccountKit
 import ArgumentParser
+import Foundation
 import Testing
 
 @testable import AccountCommands
@@ -8,6 +9,7 @@ import Testing
 @Suite struct ParsedAloneTests {
     private enum App: AccountApplication {
         static let identifier = "com.example.app"
+        static let acceptsIssuer = true
         static var commandGroups: [AccountCommandGroup<Self>] { [.helpers] }
 
         static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
@@ -22,7 +24,7 @@ import Testing
         ["token", "--session", "work", "--min-validity", "1e3"], ["token", "--id-token", "--json"],
         ["login", "--web", "--scope", "a", "--scope", "b"],
         ["logout", "--all"], ["status"], ["refresh", "--json"], ["sessions"], ["switch", "work"], ["doctor", "--fix"],
-        ["unlock", "--for", "2h"], ["lock"], ["git-credential", "get"], ["git-credential", "store"],
+        ["login machine", "--workload", "gitlab"], ["git-credential", "get"], ["git-credential", "store"],
         ["git-credential", "erase"], ["git-credential", "-v", "get"], ["kube-credential"],
         ["kube-credential", "--session", "work"], ["kube-credential", "--any-cluster"], ["docker-credential", "get"],
     ])
@@ -33,12 +35,83 @@ import Testing
         #expect(String(reflecting: alone) == String(reflecting: parsed))
     }
 
+    // MARK: Without the parser
+
+    private struct Help: Decodable {
+        struct Command: Decodable {
+            struct Argument: Decodable {
+                struct Name: Decodable {
+                    let kind: String
+                    let name: String
+                }
+
+                let kind: String
+                let names: [Name]
+            }
+
+            let arguments: [Argument]
+        }
+
+        let command: Command
+    }
+
+    /// Returns lines with one or two of all options of a command: with values that the parser accepts and refuses, without a
+    /// value, and misspelled; and lines with two or all valid options in both orders.
+    private static func lines(for command: any AsyncParsableCommand.Type) throws -> [[String]] {
+        let help = try JSONDecoder().decode(Help.self, from: Data(command._dumpHelp().utf8))
+        var (valid, all): ([[String]], [[String]]) = ([], [["alice"], ["--"], ["---"], ["-"], ["-vj"], [""]])
+        for argument in help.command.arguments {
+            for name in argument.names {
+                let option = (name.kind == "long" ? "--" : "-") + name.name
+                all += [[option], [option + "="], [String(option.dropLast())]]
+                guard argument.kind == "option" else {
+                    valid.append([option])
+                    all.append([option + "=true"])
+                    continue
+                }
+                let isNumber = ["--max-age", "--min-validity"].contains(option)
+                let values =
+                    isNumber ? ["2.5", "1e3", "0x10", "-1", "nan", "soon"] : ["work", "a=b", "-x", "\u{301}x", ""]
+                valid.append(valid.count % 2 == 0 ? [option, values[0]] : ["\(option)=\(values[1])"])
+                all += values.flatMap { [[option, $0], ["\(option)=\($0)"]] }
+            }
+        }
+        return [[], valid.flatMap { $0 }, valid.reversed().flatMap { $0 }] + all
+            + (all + valid).flatMap { words in valid.map { words + $0 } }
+    }
+
+    @Test(
+        arguments: [WhoAmICommand<App>.self, TokenCommand<App>.self, RefreshCommand<App>.self]
+            as [any AsyncParsableCommand.Type])
+    func `Reads each line without the parser as the parser reads it`(command: any AsyncParsableCommand.Type) throws {
+        let name = try #require(command.configuration.commandName)
+        var readCount = 0
+        for line in try Self.lines(for: command) {
+            guard let read = AccountCommand<App>.parsedWithoutParser([name] + line) else { continue }
+            readCount += 1
+            let parsed = try? command.parseAsRoot(line)
+            #expect(parsed.map { String(reflecting: $0) } == String(reflecting: read), "\(line)")
+        }
+        #expect(readCount > 100)
+    }
+
+    @Test(arguments: [
+        ["whoami"], ["whoami", "--offline", "--json"], ["whoami", "--max-age", "0"], ["whoami", "--verify", "-v"],
+        ["whoami", "--session=work", "--store", "file:", "--offline"], ["token"],
+        ["token", "--min-validity=0", "--json"],
+        ["token", "--id-token"], ["token", "--audience", "api", "--scope", "a", "--scope", "b"],
+        ["token", "--resource", "https://api.example.com"], ["refresh"], ["refresh", "--session", "work", "--verbose"],
+    ])
+    func `Reads frequent lines without the parser`(line: [String]) {
+        #expect(AccountCommand<App>.parsedWithoutParser(line) != nil)
+    }
+
     @Test(
         arguments: [
             [], [""], ["--offline", "whoami"], ["whoam"], ["help", "whoami"], ["whoami", "--help"], ["whoami", "-h"],
             ["whoami", "--offlin"], ["whoami", "--session"], ["whoami", "--verify", "--offline"],
             ["whoami", "--max-age", "soon"], ["whoami", "--max-age", "-1"], ["whoami", "alice"], ["--version"],
-            ["whoami", "--version"], ["token", "--offline"], ["key"], ["key", "add", "file"],
+            ["whoami", "--version"], ["token", "--offline"], ["key"], ["key", "add", "file"], ["key", "unlock"],
             ["whoami", "--generate-completion-script", "bash"], ["--generate-completion-script", "bash"],
         ] as [[String]])
     func `Leaves help, nested subcommands and errors to the full parser`(arguments: [String]) {

@@ -17,7 +17,7 @@ import Testing
                 + "service revokes the tokens.")
     }
 
-    @Test(arguments: [RevocationOutcome.refused(.badRequest), .notSupported, .lost(.badRequest)])
+    @Test(arguments: [RevocationOutcome.refused(.refused(status: 400)), .notSupported, .lost(.refused(status: 400))])
     func `Warns that the tokens stay valid if the revocation failed`(outcome: RevocationOutcome) {
         #expect(text(outcome).contains("The tokens stay valid there until they expire"))
     }

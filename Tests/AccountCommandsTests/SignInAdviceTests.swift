@@ -36,7 +36,7 @@ struct SignInAdviceTests {
             ("invalid_grant", nil, nil), ("invalid_client", nil, nil), ("server_error", nil, nil), ("", nil, nil),
         ] as [(String, String?, String?)])
     func `Names the option that helps against an error`(code: String, description: String?, options: String?) {
-        let advice = SignInAdvice(OAuthErrorCode(rawValue: code), description: description)
+        let advice = SignInAdvice(code, description: description)
         #expect(advice?.options == options)
         if let advice { #expect(advice.hint.hasPrefix("add \(advice.options), which ")) }
     }
@@ -46,7 +46,7 @@ struct SignInAdviceTests {
         (.password, "--device, --web or --client-id ID"),
     ])
     func `Names another way than the one that the service refused`(way: SignInWay, options: String) {
-        for code in [OAuthErrorCode.unauthorizedClient, .unsupportedGrantType, "device_flow_disabled"] {
+        for code in ["unauthorized_client", "unsupported_grant_type", "device_flow_disabled"] {
             #expect(SignInAdvice(code, way: way)?.options == options)
         }
     }

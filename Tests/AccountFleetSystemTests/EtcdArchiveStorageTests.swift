@@ -65,7 +65,7 @@ import Testing
         let container = try cluster.folder.container()
         let store = AccountStore(
             storage: try cluster.storage("legible"), appIdentifier: container.identifier,
-            keySources: [KeyFile(container: container)])
+            keys: [KeyFile(container: container)])
         try await store.signIn { .fresh(at: Date()) }
         let authority = ScriptedAuthority()
         try await store.refresh(with: authority)

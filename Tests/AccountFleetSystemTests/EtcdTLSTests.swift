@@ -29,19 +29,19 @@ import Testing
         let folder = try TemporaryFolder()
         let own = try makeCertificate("own", in: folder)
         let other = try makeCertificate("other", in: folder)
-        let certificate = try #require(own.certificateFile)
+        let certificate = try #require(own.files.certificate)
         let cluster = try await EtcdCluster(
             scheme: "https",
             arguments: [
-                "--cert-file", certificate, "--key-file", try #require(own.keyFile), "--client-cert-auth",
+                "--cert-file", certificate, "--key-file", try #require(own.files.key), "--client-cert-auth",
                 "--trusted-ca-file", certificate,
             ])
         try await cluster.waitUntilReady(credentials: own)
         try await cluster.storage("tls", credentials: own).write([1])
 
         var (wrongAuthority, wrongCertificate) = (own, own)
-        wrongAuthority.certificateAuthorityFile = other.certificateAuthorityFile
-        (wrongCertificate.certificateFile, wrongCertificate.keyFile) = (other.certificateFile, other.keyFile)
+        wrongAuthority.files.authority = other.files.authority
+        (wrongCertificate.files.certificate, wrongCertificate.files.key) = (other.files.certificate, other.files.key)
         let noCertificate = EtcdCredentials(certificateAuthorityFile: certificate)
         for credentials in [wrongAuthority, wrongCertificate, noCertificate] {
             await expectAccountError(.storeUnreachable, "no mutually trusted connection") {
@@ -61,8 +61,8 @@ import Testing
         let cluster = try await EtcdCluster(
             scheme: "https",
             arguments: [
-                "--cert-file", try #require(credentials.certificateFile),
-                "--key-file", try #require(credentials.keyFile),
+                "--cert-file", try #require(credentials.files.certificate),
+                "--key-file", try #require(credentials.files.key),
             ])
         let port = try #require(cluster.nodes[0].endpoint.split(separator: ":").last)
         let named = try EtcdLocation("etcds://localhost:\(port)/tls")
@@ -78,8 +78,8 @@ import Testing
         let cluster = try await EtcdCluster(
             scheme: "https",
             arguments: [
-                "--cert-file", try #require(credentials.certificateFile),
-                "--key-file", try #require(credentials.keyFile),
+                "--cert-file", try #require(credentials.files.certificate),
+                "--key-file", try #require(credentials.files.key),
             ])
         try await cluster.waitUntilReady(credentials: credentials)
         let port = try #require(cluster.nodes[0].endpoint.split(separator: ":").last)

@@ -63,14 +63,14 @@ import Testing
             "ETCDCTL_CACERT": "/ca", "ETCDCTL_CERT": "/cert", "ETCDCTL_KEY": "/key", "ETCDCTL_USER": "ci:a:b",
             "SSL_CERT_FILE": "/all",
         ])
-        #expect(credentials.certificateAuthorityFile == "/ca")
-        #expect(credentials.certificateFile == "/cert")
-        #expect(credentials.keyFile == "/key")
+        #expect(credentials.files.authority == "/ca")
+        #expect(credentials.files.certificate == "/cert")
+        #expect(credentials.files.key == "/key")
         #expect(credentials.user?.name == "ci")
         #expect(credentials.user?.password.reveal() == "a:b")
         #expect(try self.credentials([:]).user == nil)
-        #expect(try self.credentials([:]).certificateAuthorityFile == nil)
-        #expect(try self.credentials(["SSL_CERT_FILE": "/all"]).certificateAuthorityFile == "/all")
+        #expect(try self.credentials([:]).files.authority == nil)
+        #expect(try self.credentials(["SSL_CERT_FILE": "/all"]).files.authority == "/all")
     }
 
     @Test(arguments: [["ETCDCTL_CERT": "/c"], ["ETCDCTL_KEY": "/k"], ["ETCDCTL_USER": "ci"], ["ETCDCTL_USER": ":x"]])

@@ -170,7 +170,7 @@ import Testing
             Issue.record("another app's archive opened")
             return
         }
-        #expect(error.code == .authenticationFailed)
+        #expect(error.code == .wrongKeyOrDamaged)
         #expect(error.message.hasPrefix("\(folder.archive) "), "\(error)")
 
         let work = folder.documents + "/Sessions/work"
@@ -178,12 +178,12 @@ import Testing
             atPath: work, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         try FileManager.default.copyItem(atPath: folder.archive, toPath: work + "/Account.plist")
         let session = try SessionName("work")
-        let keyFile = KeyFile(container: try folder.container())
-        let store = AccountStore(container: try folder.container(), session: session, keySources: [keyFile])
+        let keyFile = folder.path + "/Library/Keys/Account.key"
+        let store = AccountStore(container: try folder.container(), session: session, keySources: [.file(keyFile)])
         guard case .unreadable(let error) = await store.load() else {
             Issue.record("another session's archive opened")
             return
         }
-        #expect(error.code == .authenticationFailed)
+        #expect(error.code == .wrongKeyOrDamaged)
     }
 }

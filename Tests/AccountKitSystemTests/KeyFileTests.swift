@@ -130,7 +130,7 @@ import Testing
         await expectAccountError(.noKey) { try await store.update { _ in } }
         #expect(!FileManager.default.fileExists(atPath: path), "only a sign-in creates a key")
         try write(byteCount: 32)
-        try await expect(.authenticationFailed)
+        try await expect(.wrongKeyOrDamaged)
         try write(byteCount: 31)
         try await expect(.damaged)
         try right.write(to: URL(filePath: path))

@@ -18,8 +18,8 @@ struct KeyRotationTests {
 
     private var keys: String { folder.path + "/Library/Keys" }
 
-    private func signIn(_ sources: (any KeySource)...) async throws -> AccountStore {
-        let store = AccountStore(container: container, keySources: sources.isEmpty ? nil : sources)
+    private func signIn(_ sources: KeySource...) async throws -> AccountStore {
+        let store = AccountStore(container: container, keySources: sources.isEmpty ? [.file] : sources)
         try await store.signIn {
             Account(
                 id: "1", username: "alice",
@@ -47,7 +47,7 @@ struct KeyRotationTests {
         // The old key does not open the new archive.
         try before.key.write(to: URL(filePath: file.path))
         let state = await AccountStore(container: container).load()
-        #expect(state == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(state == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
     }
 
     @Test func `Continues with the new key in another process that opened the archive`() async throws {
@@ -76,7 +76,7 @@ struct KeyRotationTests {
         let old = try folder.bytes(file.path)
         // The archive is written with both keys, the key file is replaced, and the archive is written with the new key.
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
-        let store = AccountStore(storage: storage, appIdentifier: container.identifier, keySources: [file])
+        let store = AccountStore(storage: storage, appIdentifier: container.identifier, keys: [file])
         await expectAccountError(.inaccessible) { try await store.rotateKey(of: .keyFile) }
         #expect(try folder.bytes(file.path) != old)
         if stop == .before { try old.write(to: URL(filePath: file.path)) }
@@ -94,10 +94,10 @@ struct KeyRotationTests {
     }
 
     @Test func `Fails a key rotation without the key before any change`() async throws {
-        let elsewhere = KeyFile(path: folder.path + "/elsewhere/Account.key")
-        let store = try await signIn(file, elsewhere)
+        let elsewhere = folder.path + "/elsewhere/Account.key"
+        let store = try await signIn(.file, .file(elsewhere))
         let archive = try folder.bytes()
-        try FileManager.default.removeItem(atPath: elsewhere.path)
+        try FileManager.default.removeItem(atPath: elsewhere)
         await expectAccountError(.noKey) { try await store.rotateKey(of: .keyFile) }
         #expect(try folder.bytes() == archive)
         #expect(try folder.names(in: keys) == ["Account.key"])
@@ -114,8 +114,8 @@ struct KeyRotationTests {
         }
         let leftover = keys + "/Account.key.0123456789abcdef.tmp"
         #expect(FileManager.default.createFile(atPath: leftover, contents: nil))
-        let command = try CommandKey(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
-        let store = try await signIn(file, command)
+        let command = KeySource.command(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+        let store = try await signIn(.file, command)
         #expect(try folder.names(in: keys) == ["Account.key"])
 
         // Rotate.
@@ -132,8 +132,8 @@ struct KeyRotationTests {
     }
 
     @Test func `Deletes the key file when its key slot is removed`() async throws {
-        let command = try CommandKey(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
-        let store = try await signIn(file, command)
+        let command = KeySource.command(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+        let store = try await signIn(.file, command)
         let slot = try #require(try await store.keySlots().first { $0.kind == .keyFile })
         try await store.removeKey(slot.id)
         #expect(try folder.names(in: keys) == [])

@@ -192,6 +192,9 @@ import Testing
                 ["fsync(", "/Documents>"], ["unlink(", "/Refresh.plist"], ["close(", "Account.lock>"],
             ], in: calls, "refresh")
         #expect(calls.count { $0.contains("openat(") && $0.contains("/.Account.plist.") && $0.contains("O_EXCL") } == 1)
+        #expect(
+            calls.count { $0.contains("openat(") && $0.contains("O_NONBLOCK|O_CLOEXEC|O_DIRECTORY") } == 1,
+            "one listing")
     }
 
     @Test func `Records a sign-out and syncs the record`() throws {

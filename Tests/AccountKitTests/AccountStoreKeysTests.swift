@@ -16,22 +16,22 @@ struct AccountStoreKeysTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
 
-    private func store(_ sources: any KeySource..., on other: (any ArchiveStorage)? = nil) -> AccountStore {
+    private func store(_ sources: any KeyProvider..., on other: (any ArchiveStorage)? = nil) -> AccountStore {
         AccountStore(
-            storage: other ?? storage, appIdentifier: "testing", keySources: sources, clock: clock,
+            storage: other ?? storage, appIdentifier: "testing", keys: sources, clock: clock,
             lockTimeout: .seconds(10))
     }
 
     /// Whether a process with only this key can open the archive.
-    private func opens(_ source: any KeySource) async -> Bool {
+    private func opens(_ source: any KeyProvider) async -> Bool {
         await store(source).load().account == .fresh(at: clock.now)
     }
 
-    private func signedIn(_ sources: any KeySource..., on other: (any ArchiveStorage)? = nil) async throws
+    private func signedIn(_ sources: any KeyProvider..., on other: (any ArchiveStorage)? = nil) async throws
         -> AccountStore
     {
         let store = AccountStore(
-            storage: other ?? storage, appIdentifier: "testing", keySources: sources, clock: clock,
+            storage: other ?? storage, appIdentifier: "testing", keys: sources, clock: clock,
             lockTimeout: .seconds(10))
         try await store.signIn { .fresh(at: clock.now) }
         return store
@@ -48,9 +48,9 @@ struct AccountStoreKeysTests {
         let store = try await signedIn(Self.file, Self.command, person.key)
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .command, .passphrase])
         #expect(person.questions == [.new])
-        for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
+        for source in [Self.file, Self.command, person.key] as [any KeyProvider] { #expect(await opens(source)) }
         #expect(await self.store(Self.environment).load() == .unreadable(AccountError(.noKey, "")))
-        #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
     }
 
     @Test func `Keeps every key slot in a save`() async throws {
@@ -94,7 +94,7 @@ struct AccountStoreKeysTests {
         #expect(slip.questions == [.existing(attempt: 1), .existing(attempt: 2)])
 
         let stranger = Person("a", "b", "c", "one two")
-        #expect(await store(stranger.key).load() == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(await store(stranger.key).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
         #expect(stranger.questions == [1, 2, 3].map { .existing(attempt: $0) })
 
         let gone = Person()
@@ -189,8 +189,8 @@ struct AccountStoreKeysTests {
     }
 
     @Test func `Refuses more than eight keys before the sign-in`() async throws {
-        let sources = (1...9).map { TestKey(.command, UInt8($0)) as any KeySource }
-        let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
+        let sources = (1...9).map { TestKey(.command, UInt8($0)) as any KeyProvider }
+        let store = AccountStore(storage: storage, appIdentifier: "testing", keys: sources, clock: clock)
         await expectAccountError(.invalidArgument) { try await store.signIn { .fresh(at: clock.now) } }
         #expect(storage.entries.isEmpty)
     }
@@ -228,7 +228,7 @@ struct AccountStoreKeysTests {
         #expect(person.questions == [.new])
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .command, .passphrase])
         #expect(try await store.keySlots().map(\.isAvailable) == [true, false, false])
-        for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
+        for source in [Self.file, Self.command, person.key] as [any KeyProvider] { #expect(await opens(source)) }
     }
 
     @Test func `Refuses a ninth key for an archive`() async throws {
@@ -309,29 +309,9 @@ struct AccountStoreKeysTests {
         #expect(await opens(Self.file))
         #expect(
             await self.store(Person("old", "old", "old").key).load()
-                == .unreadable(AccountError(.authenticationFailed, "")))
+                == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
         #expect(try archive().dataKeyID != dataKey)
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .passphrase])
-    }
-
-    /// A source that wraps another.
-    private struct Wrapper: KeySource {
-        let base: any KeySource
-        var kind: KeyKind { base.kind }
-        var isInteractive: Bool { base.isInteractive }
-        func key() async throws -> ArchiveKey? { try await base.key() }
-        func keyFromUser(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromUser(attempt: attempt) }
-        func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
-    }
-
-    @Test func `Prompts for and rotates a wrapped passphrase like its base`() async throws {
-        let person = Person("old", "old", "new")
-        _ = try await signedIn(Wrapper(base: person.key))
-        #expect(try archive().slots.map(\.cost) == [Person.cost])
-        try await self.store(Wrapper(base: person.key)).rotateKey(of: .passphrase)
-        #expect(person.questions == [.new, .existing(attempt: 1), .new])
-        #expect(try archive().slots.map(\.cost) == [Person.cost])
-        #expect(await opens(Person("new").key))
     }
 
     @Test func `Refuses to rotate a key that AccountKit does not manage`() async throws {

@@ -51,7 +51,7 @@ struct AccountStoreTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.inMemory(
             signedIn: .expired(at: clock.now), clock: clock, storage: storage)
-        let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(.oauthError("invalid_grant"))], clock: clock)
         let state = await store.checkSession(with: authority, timeout: nil)
         let signOut = SignOut(
             .sessionEnded, date: clock.now, issuer: "https://auth.example.com", detail: "invalid_grant")
@@ -66,9 +66,9 @@ struct AccountStoreTests {
         #expect(try await storage.stateForNewProcess() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
     }
 
-    @Test func `Returns the shared store from AccountStore.shared after makeShared`() async throws {
+    @Test func `Shares a store with the process, or only with a test`() async throws {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
-        store.makeShared()
+        AccountStore.shared = store
         #expect(AccountStore.shared === store)
         #expect(AccountStore.shared?.account?.username == "alice")
 
@@ -81,8 +81,10 @@ struct AccountStoreTests {
             #expect(await Task.detached { AccountStore.shared }.value === store)
             // The tested code shares its store only within the test.
             let another = try await AccountStore.inMemory(signedIn: nil)
-            another.makeShared()
+            AccountStore.shared = another
             #expect(AccountStore.shared === another)
+            AccountStore.shared = nil
+            #expect(AccountStore.shared == nil)
         }
         #expect(AccountStore.shared === store)
     }

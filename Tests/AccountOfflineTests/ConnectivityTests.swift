@@ -114,7 +114,7 @@ struct ConnectivityTests {
         #expect(!problem.description.isEmpty)
     }
 
-    @Test(arguments: [Reply.cancelled, .failure(.noResponse(.cancelled)), .failure(.unauthorized)])
+    @Test(arguments: [Reply.cancelled, .failure(.noResponse(.cancelled)), .failure(.unauthorized(error: nil))])
     func `Stays online after results that do not concern the connection`(reply: Reply) async {
         let network = Network(.status(200), reply)
         let monitor = network.monitor

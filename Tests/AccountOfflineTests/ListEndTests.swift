@@ -57,8 +57,8 @@ struct ListEndTests {
         await scene.service.linkBeyondEnd()
         await scene.service.changeEntityTags()
         _ = try await notes.refresh("all")
-        await expectAccountError(.requestFailed) { try await notes.loadAll() }
-        await expectAccountError(.requestFailed) { try await notes.refreshAll("all") }
+        await expectAccountError(.requestRefused) { try await notes.loadAll() }
+        await expectAccountError(.requestRefused) { try await notes.refreshAll("all") }
         #expect(try await notes.ids() == ["n3", "n2", "n1"])
         #expect(await scene.service.requests.count < 60)
     }
@@ -175,7 +175,7 @@ struct ListEndTests {
         switch loss {
         case .notFound:
             await scene.service.fail(.status(404, body: "{}"))
-            await expectAccountError(.requestFailed) { try await notes.refreshItem("n4") }
+            await expectAccountError(.requestRefused) { try await notes.refreshItem("n4") }
         case .hidden: try await notes.lists.remove("n4", from: ["all", "starred"])
         case .evicted:
             try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "DELETE FROM entry WHERE item = 2") }

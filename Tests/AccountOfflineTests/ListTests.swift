@@ -42,17 +42,6 @@ struct ListTests {
         #expect(try await notes.storedLists().map(\.count) == [8])
     }
 
-    @Test func `Returns a list first as stored, then as the service sends the list`() async throws {
-        let scene = try await scene(2)
-        let notes = try await scene.open()
-        _ = try await notes.refresh("all")
-        await scene.service.create("new")
-        var seen: [(ListSnapshot<ServiceNote>.Source, Int)] = []
-        for try await snapshot in notes.list("all") { seen.append((snapshot.source, snapshot.rows.count)) }
-        #expect(seen.map(\.0) == [.disk, .network])
-        #expect(seen.map(\.1) == [2, 3])
-    }
-
     @Test func `Leaves a gap below a first page without overlap until paging`() async throws {
         let scene = try await scene(6)
         let notes = try await scene.open()
@@ -292,8 +281,8 @@ struct ListTests {
     }
 
     @Test(arguments: [
-        (NoteService.Fault.portal, AccountError.Code.serviceUnavailable), (.status(401), .requestFailed),
-        (.status(403), .requestFailed), (.status(404), .requestFailed), (.status(429), .serviceUnavailable),
+        (NoteService.Fault.portal, AccountError.Code.serviceUnavailable), (.status(401), .requestRefused),
+        (.status(403), .requestRefused), (.status(404), .requestRefused), (.status(429), .serviceUnavailable),
         (.status(403, ["Retry-After": "5"]), .serviceUnavailable), (.status(500), .serviceUnavailable),
         (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .serviceUnavailable),
         (.status(200, body: "{"), .serviceUnavailable), (.proxy, .serviceUnavailable), (.refused, .serviceUnavailable),
@@ -372,7 +361,7 @@ struct ListTests {
         #expect(try await notes.ids("starred") == ["n1"])
         #expect(try await notes.item("n2") == nil)
         #expect(try await notes.item(made.object)?.text == "made")
-        for change in try await notes.pendingChanges() { #expect(try await notes.resolve(change.id, .discard)) }
+        for change in try await notes.pendingChanges() { #expect(try await notes.discard(change.id)) }
         #expect(try await notes.snapshot(of: "all").rows.map(\.item.text) == ["text 3", "text 2", "text 1"])
         #expect(try scene.rows() == before)
     }

@@ -175,13 +175,13 @@ struct OddPagesTests {
                 }
             return (Self.rows(name), Page(size: page.size, number: page.number + 1))
         }
-        let error = await expectAccountError(.requestFailed) { try await opened.rows.refreshAll("rows") }
+        let error = await expectAccountError(.requestRefused) { try await opened.rows.refreshAll("rows") }
         #expect(error?.message.contains("may be incomplete") == true)
         #expect(opened.count.value < 1000)
         #expect(try await opened.ids().count >= 30)
         // The next request of the user tries again.
         guard kind != .shrinking else { return }
-        await expectAccountError(.requestFailed) { try await opened.rows.refreshAll("rows") }
+        await expectAccountError(.requestRefused) { try await opened.rows.refreshAll("rows") }
         #expect(opened.count.value < 1000)
     }
 }

@@ -137,8 +137,8 @@ struct OutboxTests {
         first: ChangeKind, base: String?, second: ChangeKind, later: String?, expected: String?
     ) async throws {
         let notes = try await scene().open()
-        _ = try await notes.outbox.add(Change(first, of: "n1", base: base)) { _, _ in .both }
-        let change = try await notes.outbox.add(Change(second, of: "n1", base: later)) { .one($1.kind, $1.body) }
+        _ = try await notes.outbox.add(Change(first, of: "n1", base: base)) { [$0, $1] }
+        let change = try await notes.outbox.add(Change(second, of: "n1", base: later)) { [$1] }
         #expect(change?.base == expected)
         #expect(try await notes.pendingChanges().map(\.change.base) == [expected])
     }
@@ -308,11 +308,11 @@ struct OutboxTests {
         #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 0)
 
         let conflict = report.pending[2]
-        #expect(try await notes.resolve(conflict.id, .keepMine))
-        #expect(try await notes.resolve(refused.id, .discard), "its later changes are discarded too")
-        #expect(try await notes.resolve(report.pending[3].id, .discard))
-        #expect(try await !notes.resolve(UUID(), .discard))
-        #expect(try await !notes.resolve(refused.id, .keepMine))
+        #expect(try await notes.keep(conflict.id))
+        #expect(try await notes.discard(refused.id), "its later changes are discarded too")
+        #expect(try await notes.discard(report.pending[3].id))
+        #expect(try await !notes.discard(UUID()))
+        #expect(try await !notes.keep(refused.id))
         #expect(try await notes.synchronize().sentCount == 1)
         #expect(await scene.service.notes.map(\.text) == ["mine", "good"])
         #expect(try await notes.unsentWork() == nil)
@@ -341,7 +341,7 @@ struct OutboxTests {
         let refused = try #require(try await notes.add(.create("new")))
         await scene.service.fail(.status(422))
         #expect(try await notes.synchronize().pending.map(\.state) == [.refused])
-        #expect(try await notes.resolve(refused.id, .keepMine))
+        #expect(try await notes.keep(refused.id))
         let kept = try #require(try await notes.pendingChanges().first)
         #expect(kept.state == .queued && kept.id != refused.id && kept.change.object == refused.object)
         #expect(kept.change.body == refused.body && kept.change.sentAt == nil)
@@ -369,7 +369,7 @@ struct OutboxTests {
         scene.clock.advance(by: .seconds(60))
         #expect(try await notes.synchronize().sentCount == 0)
         #expect(try await notes.states == [.conflict])
-        #expect(try await notes.resolve(change.id, .keepMine))
+        #expect(try await notes.keep(change.id))
         #expect(try await notes.synchronize().sentCount == 1)
         #expect(await scene.service.count == 2, "as the user chose")
     }
@@ -413,7 +413,7 @@ struct OutboxTests {
         let change = try #require(try await notes.add(.create("new")))
         await scene.service.create("new")
         try await noteAsBeingSent(notes)
-        #expect(try await notes.resolve(change.id, .keepMine))
+        #expect(try await notes.keep(change.id))
         #expect(try await notes.synchronize().sentCount == 1)
         #expect(await scene.service.count == 1)
     }

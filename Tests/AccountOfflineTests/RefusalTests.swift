@@ -17,13 +17,13 @@ struct RefusalTests {
         for id in [edited, other] {
             await scene.service.delete(id)
             let error = await #expect(throws: AccountError.self) { try await notes.refreshItem(id) }
-            #expect(error?.code == .requestFailed)
+            #expect(error?.code == .requestRefused)
         }
         #expect(try await notes.item(edited)?.text == "mine")
         #expect(try await notes.item(other) == nil)
         // Without the edit, the item goes, too.
         let change = try #require(try await notes.pendingChanges().first)
-        #expect(try await notes.resolve(change.id, .discard))
+        #expect(try await notes.discard(change.id))
         await #expect(throws: AccountError.self) { try await notes.refreshItem(edited) }
         #expect(try await notes.item(edited) == nil)
     }

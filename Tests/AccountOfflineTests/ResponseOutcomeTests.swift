@@ -158,7 +158,7 @@ struct ResponseOutcomeTests {
         (NoteService.error(.refused), "later"), (NoteService.error(.unknownHost), "later"),
         (NoteService.error(.reset), "unknown"), (NoteService.error(.timeout), "unknown"),
         (NoteService.error(.init(.timeout, stage: .connection)), "later"),
-        (AccountError(.serviceUnavailable, "x"), "unknown"), (AccountError(.requestFailed, "too long"), "unknown"),
+        (AccountError(.serviceUnavailable, "x"), "unknown"), (AccountError(.requestRefused, "too long"), "unknown"),
         (AccountError(.tooLarge, "x"), "unknown"), (AccountError(.cancelled, "x"), "unknown"),
         (AccountError(.init(rawValue: "app's own"), "x"), "unknown"), (CancellationError(), "unknown"),
         (AccountError(.noKey, "x"), "later"), (AccountError(.busy, "x"), "later"),

@@ -87,7 +87,7 @@ struct StoredItemTests {
         try await notes.refreshItem("n1")
         let other = #"{"id":"n2","text":"other","version":9,"isStarred":false}"#
         await scene.service.fail(.status(200, body: other))
-        await expectAccountError(.requestFailed) { try await notes.refreshItem("n1") }
+        await expectAccountError(.requestRefused) { try await notes.refreshItem("n1") }
         #expect(try await notes.item("n1")?.text == "text 1")
         #expect(try await notes.storedItem("n2") == nil)
     }

@@ -121,7 +121,7 @@ struct UnclearResponseTests {
         await scene.service.fail { $0.method == .patch ? .status(409) : nil }
         #expect(try await notes.synchronize().pending.map(\.isItemGone) == [isDeleted])
         #expect(try await notes.states == [.conflict])
-        #expect(try await notes.resolve(change.id, .keepMine))
+        #expect(try await notes.keep(change.id))
         #expect(try await notes.pendingChanges().map(\.isItemGone) == [false])
     }
 
@@ -216,7 +216,7 @@ struct UnclearResponseTests {
         #expect(report.pending.first?.lastProblem?.isEmpty == false)
         await scene.service.fail(when: nil)
         scene.clock.advance(by: .seconds(60))
-        if state.needsDecision { #expect(try await notes.resolve(first.id, .keepMine)) }
+        if state.needsDecision { #expect(try await notes.keep(first.id)) }
         #expect(try await notes.synchronize().sentCount == 2)
         #expect(await scene.service.applied.count == 5)
         #expect(await scene.service.applied.values.allSatisfy { $0 == 1 })
@@ -485,7 +485,7 @@ struct UnclearResponseTests {
         let first = try #require(try await one.add(.create("first")))
         try await one.add(.create("second"))
         #expect(try await two.pendingChanges().count == 2)
-        #expect(try await one.resolve(first.id, .discard))
+        #expect(try await one.discard(first.id))
         #expect(try await two.pendingChanges().count == 1)
         #expect(try await one.synchronize().sentCount == 1)
         #expect(try await two.synchronize().sentCount == 0)

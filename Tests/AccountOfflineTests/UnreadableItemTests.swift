@@ -53,7 +53,7 @@ struct UnreadableItemTests {
         let notes = try await scene.open()
         await scene.service.fail(.status(200, body: #"[{"id":"odd","text":"x","version":"1","isStarred":false}]"#))
         _ = try await notes.refresh("all")
-        let error = await expectAccountError(.requestFailed) { _ = try await notes.item("odd") }
+        let error = await expectAccountError(.requestRefused) { _ = try await notes.item("odd") }
         #expect(error?.message.contains("version") == true)
         // An unsent change of the item does not hide the others either.
         try await notes.add(.update("odd", "edited"))
@@ -101,7 +101,7 @@ struct UnreadableItemTests {
         _ = try await notes.refresh("all")
         await scene.service.fail(.status(200, body: "[null,{}]"))
         let snapshot = try await notes.refresh("all")
-        #expect(snapshot.problem?.code == .requestFailed)
+        #expect(snapshot.problem?.code == .requestRefused)
         #expect(snapshot.rows.count == 3)
     }
 }

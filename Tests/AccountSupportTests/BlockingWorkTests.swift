@@ -42,7 +42,7 @@ struct BlockingWorkTests {
         let passphrase = PassphraseKey(cost: cost) { _ in Secret("one two three") }
         let alice = Account.fresh(at: .now)
         let store: @Sendable () -> AccountStore = {
-            AccountStore(storage: storage, appIdentifier: "testing", keySources: [passphrase])
+            AccountStore(storage: storage, appIdentifier: "testing", keys: [passphrase])
         }
         try await store().signIn { alice }
         let unlock: @Sendable () async throws -> Void = {

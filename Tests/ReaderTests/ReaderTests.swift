@@ -118,7 +118,7 @@ struct ReaderTests {
         try await AccountStore(container: container).signIn { .fresh(at: Date()) }
         let storage = InMemoryArchiveStorage(sharedPlace: "notes/team")
         let store = AccountStore(
-            storage: storage, appIdentifier: "com.example.gists", keySources: [KeyFile(container: container)])
+            storage: storage, appIdentifier: "com.example.gists", keys: [KeyFile(container: container)])
         try await store.signIn { .testing(at: Date()) }
         let file = home.url.appending(path: "shared.plist")
         try Data(try #require(storage.entries[.account]?.bytes)).write(to: file)

@@ -1,6 +1,8 @@
+import AccountCommands
 import AccountHTTP
 import AccountKit
 import AccountTesting
+import ArgumentParser
 import Foundation
 import HTTPTypes
 import Testing
@@ -30,6 +32,25 @@ enum APICalls {
     }
 }
 
+// snippet.command
+struct CountNotes: AsyncParsableCommand {
+    @Option var list = "inbox"
+
+    func run() async throws {
+        let authority = try Notes.authority()
+        let api = try AuthenticatedClient(
+            origin: "https://api.example.com", store: Notes.store(), authority: authority)
+        print(try await output(of: api))
+    }
+
+    /// Returns what the command prints. A test passes a client with its own store and transport.
+    func output(of api: AuthenticatedClient) async throws -> String {
+        let notes: [Draft] = try await api.get("/notes?list=\(list)").decoded()
+        return "You have \(notes.count) notes."
+    }
+}
+// snippet.end
+
 enum BoundTokens {
     static func authority() throws -> OAuthAuthority {
         // snippet.bound
@@ -51,6 +72,27 @@ enum OtherAPI {
 }
 
 struct APITests {
+    // snippet.run
+    @Test func countsTheNotesOfAList() async throws {
+        let command = try CountNotes.parse(["--list", "work"])
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
+        let transport = ScriptedTransport([.json(#"[{"title": "Milk"}]"#)])
+        let api = try AuthenticatedClient(
+            origin: "https://api.example.com", store: store, authority: ScriptedAuthority(), transport: transport.send)
+        #expect(try await command.output(of: api) == "You have 1 notes.")
+        #expect(transport.requests.map(\.head.path) == ["/notes?list=work"])
+    }
+
+    @Test func namesTheCaptivePortal() async throws {
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
+        let transport = ScriptedTransport([.refuse(.intercepted("a web page of the hotel"))])
+        let api = try AuthenticatedClient(
+            origin: "https://api.example.com", store: store, authority: ScriptedAuthority(), transport: transport.send)
+        let command = try CountNotes.parse([])
+        await expectAccountError(.serviceUnavailable) { try await command.output(of: api) }  // exit code 69
+    }
+    // snippet.end
+
     // snippet.api
     @Test func refreshesAnExpiredTokenAndRepeatsTheRequest() async throws {
         let clock = ManualClock()

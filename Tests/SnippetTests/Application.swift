@@ -36,7 +36,7 @@ enum Stores {
         // snippet.stores
         let store = try Notes.store()  // the session that the commands use
         let work = try Notes.store(session: SessionName("work"))  // another session
-        store.makeShared()  // from here on, this is AccountStore.shared
+        AccountStore.shared = store  // for all parts of the tool
         // snippet.end
         return [store, work]
     }

@@ -5,11 +5,12 @@ import Foundation
 import Testing
 
 enum Fleets {
-    static func store(in container: AppContainer, key: any KeySource) throws -> AccountStore {
+    static func store(in container: AppContainer) throws -> AccountStore {
         // snippet.store
         let store = try AccountStore(
             at: EtcdLocation("etcds://a.example:2379,b.example:2379,c.example:2379/notes"),
-            credentials: .fromEnvironment(), container: container, keySources: [key])
+            credentials: .fromEnvironment(), container: container,
+            keySources: [.command(["pass", "show", "notes-key"])])
         // snippet.end
         return store
     }
@@ -19,7 +20,7 @@ struct FleetTests {
     @Test func `Creates an etcd store without an account and without files`() throws {
         let root = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID())").path
         let container = try AppContainer(root: root, identifier: "com.example.notes")
-        let store = try Fleets.store(in: container, key: KeyFile(container: container))
+        let store = try Fleets.store(in: container)
         #expect(store.account == nil)
         #expect(!FileManager.default.fileExists(atPath: root))
     }

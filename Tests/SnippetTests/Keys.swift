@@ -3,11 +3,11 @@ import Foundation
 import Testing
 
 enum Keys {
-    static func program(_ container: AppContainer) throws -> AccountStore {
+    static func program(_ container: AppContainer) -> AccountStore {
         // snippet.program
         let store = AccountStore(
             container: container,
-            keySources: [try CommandKey(["secret-tool", "lookup", "service", "notes"])])
+            keySources: [.command(["secret-tool", "lookup", "service", "notes"])])
         // snippet.end
         return store
     }
@@ -19,7 +19,7 @@ enum Keys {
         let store = AccountStore(
             container: container,
             keySources: [
-                PassphraseKey { question in
+                .passphrase { question in
                     switch question {
                     case .existing(let attempt): readPassphrase(attempt == 1 ? "Passphrase: " : "Try again: ")
                     case .new: readPassphrase("New passphrase: ")
@@ -29,20 +29,28 @@ enum Keys {
         // snippet.end
         return store
     }
+
+    static func own(_ container: AppContainer, _ keychain: Keychain) -> AccountStore {
+        // snippet.own
+        let store = AccountStore(
+            container: container,
+            keySources: [
+                .custom(
+                    read: { try await keychain.item("notes-key") },
+                    save: { try await keychain.add($0, as: "notes-key") })
+            ])
+        // snippet.end
+        return store
+    }
 }
 
-// snippet.own
-/// A key that this machine's security chip provides.
-struct ChipKey: KeySource {
-    let read: @Sendable () async throws -> [UInt8]?
-    let create: @Sendable () async throws -> [UInt8]
+actor Keychain {
+    private var items: [String: Secret] = [:]
 
-    var kind: KeyKind { .keyFile }  // the kind of slot that it opens
+    func item(_ name: String) throws -> Secret? { items[name] }
 
-    func key() async throws -> ArchiveKey? { try await read().map { try ArchiveKey(bytes: $0) } }
-    func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: await create()) }
+    func add(_ item: Secret, as name: String) throws { items[name] = items[name] ?? item }
 }
-// snippet.end
 
 struct KeysTests {
     private let account = Account(id: "1", credentials: Credentials(accessToken: Secret("t"), issuedAt: .now))
@@ -55,16 +63,15 @@ struct KeysTests {
 
     @Test func `Opens an archive with the app's own key source`() async throws {
         try await inFolder { container in
-            let key = ChipKey(read: { [UInt8](repeating: 3, count: 32) }, create: { [UInt8](repeating: 3, count: 32) })
-            try await AccountStore(container: container, keySources: [key]).signIn { account }
-            let again = AccountStore(container: container, keySources: [key])
-            #expect(await again.load().account?.id == "1")
+            let keychain = Keychain()
+            try await Keys.own(container, keychain).signIn { account }
+            #expect(await Keys.own(container, keychain).load().account?.id == "1")
         }
     }
 
     @Test func `Fails the sign-in without an archive if the program returns no key`() async throws {
         try await inFolder { container in
-            let store = try Keys.program(container)
+            let store = Keys.program(container)
             await #expect(throws: AccountError.self) { try await store.signIn { account } }
             #expect(await store.load() == .signedOut(.neverSignedIn))
         }

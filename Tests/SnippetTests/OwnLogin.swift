@@ -39,9 +39,6 @@ struct NotesLogin: PasswordAuthority {
         }
     }
 
-    // The app has only one service.
-    func isAuthority(of account: Account) -> Bool { true }
-
     private func credentials(_ response: NotesResponse) throws -> Credentials {
         if let code = response.code { throw AuthorityError.unclear("code \(code)") }
         return Credentials(

@@ -4,9 +4,10 @@ import Foundation
 import Testing
 
 // snippet.type
-struct NotesProfile: Codable {
-    var plan: String?
-    var pageSize: Int?
+struct NotesProfile: Codable, Equatable {
+    var theme = "light"
+    var pageSize = 50
+    var lastNote: String?
 }
 // snippet.end
 
@@ -24,31 +25,21 @@ struct NotesSettings: Codable, Equatable {
 }
 // snippet.end
 
-struct Display: Codable, Equatable {
-    var theme: String
-    var fontSize: Int
-}
-
 enum Profiles {
     static func save(_ store: AccountStore) async throws {
         // snippet.save
-        let mine = try UserProfile(encoding: NotesProfile(plan: "pro", pageSize: 50))
-        try await store.update { account in account.profile.merge(mine) }
+        try await store.updateFields(default: NotesProfile()) { mine in
+            mine.theme = "dark"
+            mine.lastNote = "Milk"
+        }
         // snippet.end
     }
 
     static func load(_ store: AccountStore) throws -> NotesProfile? {
         // snippet.load
-        let profile: NotesProfile? = try store.account?.profile.decoded()
+        let mine = try store.account?.profile.decoded(default: NotesProfile())
         // snippet.end
-        return profile
-    }
-
-    static func start(_ store: AccountStore) throws -> Display? {
-        // snippet.default
-        let display = try store.account?.profile.decoded(default: Display(theme: "light", fontSize: 12))
-        // snippet.end
-        return display
+        return mine
     }
 
     static func fields(_ store: AccountStore) async throws {
@@ -63,7 +54,7 @@ enum Profiles {
 
     static func send(_ store: AccountStore, _ authority: any AccountAuthority) async throws {
         // snippet.send
-        try await store.updateProfile(with: authority) { $0.nickname = "Al" }
+        try await store.sendProfile(to: authority) { $0.nickname = "Al" }
         // snippet.end
     }
 }
@@ -73,28 +64,23 @@ struct ProfileTests {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
         let profile = try #require(try Profiles.load(store))
-        #expect(profile.plan == "pro")
-        #expect(profile.pageSize == 50)
+        #expect(profile == NotesProfile(theme: "dark", lastNote: "Milk"))
         #expect(store.account?.profile.name == "Alice Liddell")
     }
 
     @Test func `Decodes an app's profile after a sign-in without the app's fields`() async throws {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
-        let profile = try #require(try Profiles.load(store))
-        #expect(profile.plan == nil)
-        #expect(try Profiles.start(store) == Display(theme: "light", fontSize: 12))
+        #expect(try Profiles.load(store) == NotesProfile())
         try await Profiles.fields(store)
-        #expect(try Profiles.start(store) == Display(theme: "dark", fontSize: 12))
+        #expect(try Profiles.load(store) == NotesProfile(theme: "dark"))
     }
 
     @Test func `Overwrites a profile field with a service's claim of the same name`() async throws {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
-        let identity = Identity(id: "248289761001", profile: ["plan": "free"])
+        let identity = Identity(id: "248289761001", profile: ["theme": "blue"])
         _ = await store.checkSession(with: ScriptedAuthority(verify: [.identity(identity)]))
-        let profile = try #require(try Profiles.load(store))
-        #expect(profile.plan == "free")
-        #expect(profile.pageSize == 50)
+        #expect(try Profiles.load(store) == NotesProfile(theme: "blue", lastNote: "Milk"))
     }
 
     @Test func `Encodes and decodes each property of an app's type as a field`() throws {
@@ -116,7 +102,7 @@ struct ProfileTests {
         }
         let profiles: [UserProfile] = [["updated": "yesterday"], ["active": 1], ["count": 3.5], ["count": "3"]]
         for profile in profiles {
-            #expect(throws: DecodingError.self) { try profile.decoded(as: Claims.self) }
+            expectAccountError(.damaged) { try profile.decoded(as: Claims.self) }
         }
     }
 

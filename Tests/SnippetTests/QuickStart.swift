@@ -24,10 +24,10 @@ enum QuickStart {
 
 struct QuickStartTests {
     @Test func `Configures an authority for a known service`() throws {
-        #expect(try QuickStart.github().accountIssuer == KnownService.github.issuer)
+        #expect(try QuickStart.github().issuer == KnownService.github.issuer)
     }
 
     @Test func `Configures an authority for a service with a registered client`() throws {
-        #expect(try QuickStart.service().accountIssuer == "https://login.example.com")
+        #expect(try QuickStart.service().issuer == "https://login.example.com")
     }
 }

@@ -121,10 +121,10 @@ struct SessionsTests {
 
     @Test func `Recognizes the issuers of known services`() throws {
         let services = try Sessions.knownServices()
-        #expect(services.map(\.accountIssuer) == ["https://github.com", "https://git.example.com"])
+        #expect(services.map(\.issuer) == ["https://github.com", "https://git.example.com"])
         // As the entry of GitLab says.
         #expect(services[1].supportsPerGrantRevocation)
-        #expect(try Sessions.options().accountIssuer == "https://login.example.com")
-        #expect(try Sessions.endpoints().accountIssuer == "https://login.example.com")
+        #expect(try Sessions.options().issuer == "https://login.example.com")
+        #expect(try Sessions.endpoints().issuer == "https://login.example.com")
     }
 }

@@ -11,7 +11,7 @@ enum SignInByURL {
         // snippet.authority
         let authority = try OAuthAuthority(
             api: "https://notes.example.com/api",
-            client: .registration(in: container, name: "Notes"))
+            client: OAuthClient(registeringIn: container, name: "Notes"))
         // snippet.end
         return authority
     }
@@ -41,7 +41,7 @@ struct SignInByURLTests {
         let container = try AppContainer(root: "/nonexistent", identifier: "com.example.notes")
         let authority = try SignInByURL.authority(container)
         #expect(authority.namingAPI == "https://notes.example.com/api")
-        #expect(authority.accountIssuer == nil)
+        #expect(authority.issuer == nil)
         let client = SignInByURL.client(container)
         #expect(client.metadataURL == "https://notes.example.com/client.json")
     }

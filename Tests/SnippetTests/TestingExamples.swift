@@ -42,7 +42,7 @@ struct TestingExamples {
     @Test func signsOutWhenTheServiceEndsTheSession() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock)
-        let service = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))], clock: clock)
+        let service = ScriptedAuthority(refresh: [.refuse(.oauthError("invalid_grant"))], clock: clock)
         guard case .signedOut(let why) = await store.checkSession(with: service) else {
             Issue.record("still signed in")
             return
@@ -57,6 +57,31 @@ struct TestingExamples {
         let service = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable))])
         #expect(await store.checkSession(with: service).account?.username == "alice")
         #expect(service.requests == [.verify])
+    }
+    // snippet.end
+
+    // snippet.portal
+    @Test func staysSignedInBehindACaptivePortal() async throws {
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
+        let service = ScriptedAuthority(verify: [.refuse(.intercepted("a web page of the hotel"))])
+        guard case .unverified(let account, let why) = await store.checkSession(with: service) else {
+            Issue.record("not kept")
+            return
+        }
+        #expect(account.username == "alice")
+        #expect(why.code == .captivePortal)
+    }
+    // snippet.end
+
+    // snippet.none
+    @Test func asksForASignInBeforeTheFirstOne() async throws {
+        let store = try await AccountStore.inMemory(signedIn: nil)
+        let service = ScriptedAuthority()
+        #expect(await store.checkSession(with: service).account == nil)
+        await expectAccountError(.notSignedIn) { try await store.accessToken(with: service) }
+        #expect(service.requests.isEmpty)  // there is nothing to ask the service
+        try await store.signIn(token: Secret("typed"), with: service)
+        #expect(store.account?.username == "alice")
     }
     // snippet.end
 

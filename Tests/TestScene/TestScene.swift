@@ -26,7 +26,7 @@ package final class TestScene: Sendable {
     /// Makes the service end the session.
     package func endSession() async {
         let authority = ScriptedAuthority(
-            verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
+            verify: [.refuse(.unauthorized(error: "invalid_token"))], refresh: [.refuse(.oauthError("invalid_grant"))],
             clock: clock)
         _ = await store.checkSession(with: authority, timeout: nil)
     }

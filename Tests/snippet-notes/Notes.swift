@@ -11,7 +11,7 @@ import ArgumentParser
     static let url = "http://127.0.0.1:8080"  // the test server; replace it with the URL of your API
 
     static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
-        let client = try OAuthClient.registration(in: container(), name: "Notes")
+        let client = try OAuthClient(registeringIn: container(), name: "Notes")
         return try OAuthAuthority(api: url, client: client, timeout: options.timeout, logger: options.logger)
     }
     // snippet.end

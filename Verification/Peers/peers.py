@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks AccountKit's command and other OAuth clients how they handle documented behaviours of services. See README.md.
+"""Asks AccountKit's command and other OAuth clients how they handle documented behaviors of services. See README.md.
 
     peers.py --build FOLDER              asks all clients, and writes the table in the article Services
     peers.py --build FOLDER --client gh  asks one client, and prints its answers
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
@@ -129,10 +130,11 @@ def write(results, versions):
     old, after = rest.split(END)
     problems, lines = table(results, versions)
     dated = re.search(r"on (\d{4}-\d\d-\d\d)", old)
-    if dated and "\n".join(lines).format(date=dated.group(1)) == old.strip():
+    text = "\n".join(lines)
+    if dated and text.replace("0000-00-00", dated.group(1)) == old.strip():
         return problems
     problems += worse(old, lines)
-    text = "\n".join(lines).format(date=datetime.date.today().isoformat())
+    text = text.replace("0000-00-00", datetime.date.today().isoformat())
     ARTICLE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
     print(f"wrote the table in {ARTICLE.relative_to(ROOT)}")
     return problems
@@ -146,7 +148,7 @@ def table(results, versions):
             footnotes.append(text)
         return f" ({footnotes.index(text) + 1})"
 
-    lines = ["| | service | behaviour, and what a client should do | " + " | ".join(client.name for client in results) + " |",
+    lines = ["| | service | behavior, and what a client should do | " + " | ".join(client.name for client in results) + " |",
              "| --- " * (len(results) + 3) + "|"]
     for row in rows.ROWS:
         cells = []
@@ -164,9 +166,11 @@ def table(results, versions):
     held = ", ".join(
         f"{client.name} {sum(r == HELD for r, _ in answers.values())} of {sum(r != NOT_ASKED for r, _ in answers.values())}"
         for client, answers in results.items())
-    lines += ["", f"Asked on {{date}}: {listed}. Held, of the rows that were asked: {held}.", ""]
+    # The date takes as many columns as its place.
+    asked = textwrap.wrap(f"Asked on 0000-00-00: {listed}. Held, of the rows that were asked: {held}.", 140, break_on_hyphens=False)
+    lines += ["", *asked, ""]
     lines += [f"{number}. {text}" for number, text in enumerate(footnotes, 1)]
-    return problems, [line.replace("{", "{{").replace("}", "}}").replace("{{date}}", "{date}") for line in lines]
+    return problems, lines
 
 
 def worse(old, lines):

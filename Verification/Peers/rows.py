@@ -1,6 +1,6 @@
-"""The questions: one function for each documented behaviour of a service.
+"""The questions: one function for each documented behavior of a service.
 
-A function raises NotHeld if the client does not do what a good client does, and CannotAsk if the behaviour cannot be asked of the client.
+A function raises NotHeld if the client does not do what a good client does, and CannotAsk if the behavior cannot be asked of the client.
 An application must tell the user to sign in, and a library must hand on the error of the service, where a row requires a new sign-in.
 """
 

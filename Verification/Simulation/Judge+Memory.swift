@@ -69,7 +69,7 @@ extension Judge {
         }
     }
 
-    private func isOf(_ user: AccountUser, _ account: Account?) -> Bool { account.map(AccountUser.init) == user }
+    private func isOf(_ user: Identity, _ account: Account?) -> Bool { account.map(Identity.init) == user }
 
     private func isChange(
         from old: Account?, to new: Account?, _ isFitting: (Account, Account) -> Bool

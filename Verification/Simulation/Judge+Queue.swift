@@ -53,7 +53,7 @@ extension Judge {
     /// The service refused a revocation.
     func answered(_ failure: AuthorityError, toRevocationOf tokens: Tokens) {
         switch failure {
-        case .bearerChallenge, .rejected, .oauthError("unsupported_token_type", _):
+        case .rejected, .oauthError("unsupported_token_type", _):
             refusals[tokens, default: 0] += 1
             if refusals[tokens]! >= 3 {
                 excuse(tokens.grant)

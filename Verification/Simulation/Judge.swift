@@ -62,7 +62,7 @@ final class Judge: @unchecked Sendable {
     var odd: Set<Tokens> = []
 
     private lazy var reader = AccountStore(
-        storage: DiskReader(world: world), appIdentifier: "simulation", keySources: [SimulatedKey()])
+        storage: DiskReader(world: world), appIdentifier: "simulation", keys: [SimulatedKey()])
 
     func violate(_ rule: Rule, _ text: String) {
         if violation == nil { violation = Violation(rule: rule, text: text) }
@@ -83,7 +83,7 @@ final class Judge: @unchecked Sendable {
         let box = Box()
         let reader = AccountStore(
             storage: QueueReader(entry: entry, stored: stored), appIdentifier: "simulation",
-            keySources: [SimulatedKey()])
+            keys: [SimulatedKey()])
         Task.detached {
             _ = await reader.deliverRevocations(
                 with: {

@@ -161,7 +161,7 @@ final class Operation: @unchecked Sendable {
             case .refresh: return .account(try await store.refresh(with: authority, timeout: nil))
             case .update: return .account(try await store.update { $0.addPoint() })
             case .updateProfile:
-                return .account(try await store.updateProfile(with: authority) { $0.nickname = "nickname \(number)" })
+                return .account(try await store.sendProfile(to: authority) { $0.nickname = "nickname \(number)" })
             case .signIn:
                 return .account(try await store.signIn(username: user, password: Secret("p"), with: authority))
             case .signInByDevice:
@@ -187,7 +187,7 @@ final class Operation: @unchecked Sendable {
 
     /// Sends a request to an API as `AuthenticatedClient` does: after a 401 of any form, once more with another token.
     private func callAPI(_ store: AccountStore, _ authority: ProcessAuthority) async throws(AccountError) -> Outcome {
-        let refused = Outcome.failed(AccountError(.requestFailed, "simulated"))
+        let refused = Outcome.failed(AccountError(.requestRefused, "simulated"))
         let account = try await store.usableAccount(minimumValidity: nil, timeout: nil, with: authority)
         guard let failure = await authority.callAPI(account) else { return .accessToken(account.token) }
         let context = SessionDecision.Context(holdsRefreshToken: account.credentials.isRenewable)

@@ -90,8 +90,9 @@ struct Service {
 
     /// Responses to a refresh that never get better, and are no rejection of the refresh token.
     static let refusals: [AuthorityError] = [
-        .oauthError("interaction_required"), .oauthError("bad_refresh_token"), .oauthError(.unauthorizedClient),
-        .oauthError(.invalidRequest), .oauthError(.accessDenied), .badRequest, .refused(status: 404), .unauthorized,
+        .oauthError("interaction_required"), .oauthError("bad_refresh_token"), .oauthError("unauthorized_client"),
+        .oauthError("invalid_request"), .oauthError("access_denied"), .refused(status: 400), .refused(status: 404),
+        .unauthorized(error: nil),
     ]
 
     static let issuer = "https://auth.example.com"

@@ -70,7 +70,7 @@ final class SimulatedProcess: @unchecked Sendable {
         self.machine = machine
         self.isFollowing = isFollowing
         store = AccountStore(
-            storage: ProcessStorage(process: self), appIdentifier: "simulation", keySources: [SimulatedKey()],
+            storage: ProcessStorage(process: self), appIdentifier: "simulation", keys: [SimulatedKey()],
             clock: ProcessClock(world: world)
         )
         .leavingRevocations()
@@ -152,7 +152,7 @@ extension SimulatedProcess: ExchangeObserver {
     var isInterrupted: Bool { isSignalled }
 }
 
-struct SimulatedKey: KeySource {
+struct SimulatedKey: KeyProvider {
     private static let key = Result { try ArchiveKey(bytes: [UInt8](repeating: 7, count: 32)) }
 
     var kind: KeyKind { .keyFile }
@@ -302,7 +302,7 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ServiceAuthority {
     let process: SimulatedProcess
 
     var supportsPerGrantRevocation: Bool { process.world.weather.supportsPerGrantRevocation }
-    var accountIssuer: String? { Service.issuer }
+    var issuer: String? { Service.issuer }
 
     func verify(_ account: Account) async throws -> Identity {
         guard case .identity(let identity) = try await process.call(.verify(account)) else { preconditionFailure() }
@@ -342,10 +342,10 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ServiceAuthority {
             return new
         } catch let failure as AuthorityError {
             switch process.world.mistake {
-            case .callsTroubleDefinite: throw AuthorityError.oauthError(.invalidGrant)
+            case .callsTroubleDefinite: throw AuthorityError.oauthError("invalid_grant")
             case .callsUnknownClientDefinite:
-                guard case .oauthError(.invalidClient, _) = failure else { throw failure }
-                throw AuthorityError.oauthError(.invalidGrant)
+                guard case .oauthError("invalid_client", _) = failure else { throw failure }
+                throw AuthorityError.oauthError("invalid_grant")
             case .hidesRefusals where Service.refusals.contains(failure):
                 throw AuthorityError.unavailable(status: 503, retryAfter: nil)
             case .sendsAgain:

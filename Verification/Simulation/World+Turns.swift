@@ -203,7 +203,7 @@ extension World {
                 throw AuthorityError.noResponse(.timeout)
             }
             let signal = trouble(turn.call)
-            if case .refresh = turn.call, case .oauthError(.invalidClient, _) = signal {
+            if case .refresh = turn.call, case .oauthError("invalid_client", _) = signal {
                 coverage.count(.unknownClient)
             }
             if case .revoke(let account) = turn.call { judge.answered(signal, toRevocationOf: account.tokens) }
@@ -226,7 +226,7 @@ extension World {
             if let identity = service.identity(account.tokens) { return .identity(identity) }
             turn.truth = .refused(account.tokens)
             if service.grants[account.tokens.grant].hasEnded, happens(0.2) { throw AuthorityError.rejected("closed") }
-            throw AuthorityError.bearerChallenge(error: "invalid_token")
+            throw AuthorityError.unauthorized(error: "invalid_token")
         case .refresh(let account):
             judge.asks(turn, for: account.tokens)
             judge.redeems(account.tokens)
@@ -251,7 +251,7 @@ extension World {
             turn.truth = .refused(account.tokens)
             // No response ends the session of a client.
             let isAboutGrant = account.credentials.machine == nil || happens(0.5)
-            throw AuthorityError.oauthError(isAboutGrant ? .invalidGrant : .invalidClient)
+            throw AuthorityError.oauthError(isAboutGrant ? "invalid_grant" : "invalid_client")
         case .derive(let account, let derivation):
             let byRefresh = derivation == .refresh
             if byRefresh {
@@ -269,9 +269,9 @@ extension World {
                 judge.noteOddity(oddity, of: new, tokens)
                 return .credentials(new)
             }
-            guard byRefresh else { throw AuthorityError.oauthError(.invalidRequest) }
+            guard byRefresh else { throw AuthorityError.oauthError("invalid_request") }
             turn.truth = .refused(account.tokens)
-            throw AuthorityError.oauthError(.invalidGrant)
+            throw AuthorityError.oauthError("invalid_grant")
         case .revoke(let account):
             judge.revokes(account, turn.operation)
             switch service.revoking {
@@ -292,14 +292,14 @@ extension World {
             return .account(service.account(with: new, at: date))
         case .beginDevice: return .done
         case .poll(let user, let client):
-            if !isCalm, happens(0.3) { throw AuthorityError.oauthError(.authorizationPending) }
+            if !isCalm, happens(0.3) { throw AuthorityError.oauthError("authorization_pending") }
             return .credentials(issue(user, client, turn))
         case .identify(let credentials):
             // Return the account even if the sign-in has ended since: the poll was sent before.
             return .account(service.account(with: credentials, at: date))
         case .updateProfile(let account):
             guard let identity = service.identity(account.tokens) else {
-                throw AuthorityError.bearerChallenge(error: "invalid_token")
+                throw AuthorityError.unauthorized(error: "invalid_token")
             }
             return .identity(identity)
         case .callAPI(let account):
@@ -354,15 +354,16 @@ extension World {
         switch call {
         // This failure is definite without a refresh token; otherwise it is a reason to refresh.
         case .verify(let account) where account.credentials.refreshToken != nil:
-            failures.append(.bearerChallenge(error: "invalid_token"))
+            failures.append(.unauthorized(error: "invalid_token"))
             failures.append(.otherUser(id: "somebody else"))
-        case .signIn, .poll: failures += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
+        case .signIn, .poll:
+            failures += [.oauthError("access_denied"), .oauthError("invalid_grant"), .signInRefused("no")]
         // A refused request does not end the session, even if the service reports that it rejects the refresh token.
         case .derive(_, .refresh):
-            failures += [.oauthError(.invalidTarget), .oauthError(.invalidScope)]
-            failures += [.oauthError(.invalidGrant), .oauthError(.invalidGrant), .rejected("no consent")]
-        case .derive: failures += [.oauthError(.invalidTarget), .oauthError(.invalidGrant), .rejected("closed")]
-        case .refresh: failures += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
+            failures += [.oauthError("invalid_target"), .oauthError("invalid_scope")]
+            failures += [.oauthError("invalid_grant"), .oauthError("invalid_grant"), .rejected("no consent")]
+        case .derive: failures += [.oauthError("invalid_target"), .oauthError("invalid_grant"), .rejected("closed")]
+        case .refresh: failures += [.unauthorized(error: "invalid_token"), .oauthError("expired_token")]
         // A valid token is refused, too.
         case .callAPI: failures += Self.refusals
         // A refusal may be temporary, so AccountKit asks three times.
@@ -377,14 +378,14 @@ extension World {
     /// Failures that mean that the service did nothing.
     private static let certain: [AuthorityError] = [
         .noResponse(.unknownHost), .noResponse(.refused), .noResponse(.proxy), .untrustedTLS("expired"),
-        .proxyAuthenticationRequired, .unavailable(status: 429, retryAfter: .seconds(5)), .oauthError(.invalidClient),
-        .oauthError(.invalidRequest), .misconfigured("simulated"),
+        .proxyAuthenticationRequired, .unavailable(status: 429, retryAfter: .seconds(5)), .oauthError("invalid_client"),
+        .oauthError("invalid_request"), .misconfigured("simulated"),
     ]
 
     /// The forms in which an API refuses a token.
     private static let refusals: [AuthorityError] = [
-        .unauthorized, .bearerChallenge(error: nil), .bearerChallenge(error: "invalid_token"),
-        .bearerChallenge(error: "invalid_request"), .bearerChallenge(error: "expired_token"),
+        .unauthorized(error: nil), .unauthorized(error: "invalid_token"),
+        .unauthorized(error: "invalid_request"), .unauthorized(error: "expired_token"),
     ]
 
     /// Failures that leave open what the service did.
@@ -392,8 +393,8 @@ extension World {
         .noResponse(.timeout), .noResponse(.reset), .noResponse(.truncated), .noResponse(.garbled),
         .noResponse(.unreachable),
         .unavailable(status: 502, retryAfter: nil), .unavailable(status: 503, retryAfter: .seconds(5)),
-        .oauthError(.serverError), .oauthError(.temporarilyUnavailable), .intercepted("a web page"),
-        .unclear("no JSON"), .unauthorized, .forbidden(error: nil), .bearerChallenge(error: nil),
+        .oauthError("server_error"), .oauthError("temporarily_unavailable"), .intercepted("a web page"),
+        .unclear("no JSON"), .unauthorized(error: nil), .forbidden(error: nil),
     ]
 }
 

@@ -23,7 +23,7 @@ func makeStore(_ name: String) throws -> AccountStore {
     let container = try AppContainer(root: "\(root)/\(name)", identifier: "storm")
     return try AccountStore(
         at: location, container: container,
-        keySources: [EnvironmentKey(variable: "ACCOUNT_KEY", credential: "account.key")])
+        keySources: [.environment(variable: "ACCOUNT_KEY", credential: "account.key")])
 }
 
 if task == "sign-in" {

@@ -32,11 +32,11 @@ struct Player: Codable {
 
 /// The service's own API: requests and responses are JSON, and a `code` in the response names the error.
 struct JSONAPI: PasswordAuthority {
-    let client: AuthorityClient
+    let client: LoginClient
 
     init(timeout: Duration = .seconds(5), logger: Logger? = nil) throws(AccountError) {
         let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"
-        client = try AuthorityClient(origin: server, timeout: timeout, logger: logger)
+        client = try LoginClient(origin: server, timeout: timeout, logger: logger)
     }
 
     func signIn(username: String, password: Secret) async throws -> Account {
@@ -54,8 +54,6 @@ struct JSONAPI: PasswordAuthority {
         guard case .integer(let id)? = user["id"] else { throw AuthorityError.unclear("a user without id") }
         return Identity(id: id, profile: user)
     }
-
-    func isAuthority(of account: Account) -> Bool { true }
 
     /// Sends a request, and reports the outcome. The client throws if there is no clear response. AccountKit decides what
     /// the outcome means for the account.

@@ -213,7 +213,7 @@ struct GistsAPI: RemoteCollection {
         do {
             return try await response(at: url, fetch)
         } catch let error as AccountError
-            where [.serviceUnavailable, .requestFailed, .invalidArgument].contains(error.code)
+            where [.serviceUnavailable, .requestRefused, .invalidArgument].contains(error.code)
         {
             throw file.failure(error.message)
         }
@@ -253,11 +253,11 @@ struct GistsAPI: RemoteCollection {
                 let target = head.headerFields[.location].flatMap({ URL(string: $0, relativeTo: url.url) }),
                 let next = URLComponents(url: target, resolvingAgainstBaseURL: true)
             else {
-                throw AccountError(.requestFailed, "the redirect of its address leads nowhere")
+                throw AccountError(.requestRefused, "the redirect of its address leads nowhere")
             }
             url = next
         }
-        throw AccountError(.requestFailed, "its address redirects more than five times")
+        throw AccountError(.requestRefused, "its address redirects more than five times")
     }
 
     // An item that is not a gist has no version, and was rejected before.
@@ -305,15 +305,17 @@ struct GistsAPI: RemoteCollection {
         }
     }
 
-    func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
+    func joining(_ first: Change, _ second: Change) throws -> [Change] {
         switch (first.kind, second.kind) {
-        case (.create, .delete): return .nothing
+        case (.create, .delete): return []
         case (.create, .update), (.update, .update):
             let edits = try [first, second].map { try JSONDecoder().decode(GistEdit.self, from: $0.body) }
-            return .one(first.kind, try JSONEncoder().encode(edits[0].followed(by: edits[1])))
-        case (.update, .delete), (.star, .delete), (.unstar, .delete): return .one(.delete, Data())
-        case (.star, .unstar), (.unstar, .star), (.star, .star), (.unstar, .unstar): return .one(second.kind, Data())
-        default: return .both
+            var joined = first
+            joined.body = try JSONEncoder().encode(edits[0].followed(by: edits[1]))
+            return [joined]
+        case (.update, .delete), (.star, .delete), (.unstar, .delete): return [second]
+        case (.star, .unstar), (.unstar, .star), (.star, .star), (.unstar, .unstar): return [second]
+        default: return [first, second]
         }
     }
 
@@ -379,7 +381,7 @@ struct GistsAPI: RemoteCollection {
             seen.formUnion(page.items.map(\.id))
             idleCount = seen.count > count ? 0 : idleCount + 1
             guard page.items.isEmpty || idleCount < 20 else {
-                throw AccountError(.requestFailed, "the service sends page after page without new gists")
+                throw AccountError(.requestRefused, "the service sends page after page without new gists")
             }
             cursor = page.items.isEmpty && idleCount > 3 || next == query ? nil : next
         }

@@ -157,7 +157,7 @@ extension Gists {
                     }
                 }
                 guard let stored = try await gists.storedItem(id) else {
-                    if problem?.code == .requestFailed, problem?.hint == nil {
+                    if problem?.code == .requestRefused, problem?.hint == nil {
                         problem?.hint = "`gists list` shows the IDs of your gists"
                     }
                     throw problem
@@ -209,7 +209,7 @@ extension Gists {
             guard let file = gist.files[name] else {
                 sayFilesMissing(gist)
                 throw gist.unreadableFiles.contains(name)
-                    ? AccountError(.requestFailed, "the file \(name.shown) cannot be read")
+                    ? AccountError(.requestRefused, "the file \(name.shown) cannot be read")
                     : AccountError(
                         .invalidArgument,
                         "there is no file \(name.shown) in it"

@@ -151,7 +151,7 @@ extension Gists {
                     }
                     return try await Gists.createAgain(pending, in: gists)
                 }
-                guard let pending, try await gists.resolve(id, decision == .mine ? .keepMine : .discard) else {
+                guard let pending, try await decision == .mine ? gists.keep(id) : gists.discard(id) else {
                     throw AccountError(.invalidArgument, "there is no such change: `gists status` shows all")
                 }
                 if decision == .mine { Output.say("It is sent with the next `gists sync`.") }
@@ -161,7 +161,7 @@ extension Gists {
                 } catch let error as AccountError where error.code == .serviceUnavailable {
                     Output.say(
                         "The version of the service is shown after the next `gists sync` (\(error.message.shown)).")
-                } catch let error as AccountError where error.code == .requestFailed {
+                } catch let error as AccountError where error.code == .requestRefused {
                     // The gist was deleted at the service, and is deleted here, too.
                 }
             }
@@ -190,7 +190,7 @@ extension Gists {
         for other in later where other.change.kind != .update {
             try await gists.add(Change(other.change.kind, of: change.object))
         }
-        for other in later + [pending] { _ = try await gists.resolve(other.id, .discard) }
+        for other in later + [pending] { _ = try await gists.discard(other.id) }
         let missing = (gist.files.keys.filter { texts[$0] == nil } + gist.unreadableFiles).sorted().map(\.shown)
         if !missing.isEmpty {
             Output.say("Without these files, whose whole text is not stored here: \(missing.joined(separator: ", ")).")

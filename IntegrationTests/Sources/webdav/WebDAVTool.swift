@@ -52,8 +52,8 @@ import Foundation
     }
     // snippet.end
 
-    static func report(_ progress: BlobProgress) {
-        let line = "\(progress.completed) of \(progress.total.map(String.init) ?? "?")\n"
+    static func report(_ completed: Int, _ total: Int?) {
+        let line = "\(completed) of \(total.map(String.init) ?? "?")\n"
         // Ignore errors, since standard error may be closed.
         try? FileHandle.standardError.write(contentsOf: Data(line.utf8))
     }

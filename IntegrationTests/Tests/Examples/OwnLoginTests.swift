@@ -86,7 +86,11 @@ struct OwnLoginTests {
         try await run { notes, container, _ in
             let help = try await notes("account", "login", "--help").output
             #expect(help.contains("embed-login account login"))
-            #expect(help.contains("--password-stdin"))
+            #expect(help.contains("  --password ") && !help.contains("--password-stdin"))
+            #expect(try await notes("account", "help", "login", "--all").output.contains("  --password-stdin "))
+            let first = try await notes("account", "--help").output
+            #expect(first.contains("  login ") && !first.contains("  refresh "), "\(first)")
+            #expect(first.contains("\nMore: `embed-login account help --all`\n"), "\(first)")
             for option in ["--issuer", "--client-id", "--device", "--web", "--scope", "--with-token"] {
                 #expect(!help.contains(option), "\(option)")
             }

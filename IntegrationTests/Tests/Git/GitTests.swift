@@ -126,7 +126,7 @@ struct GitTests {
             // Use a terminal, on which the command could prompt.
             let session = try await Terminal.run(git.command(["ls-remote", server.repository]))
             #expect(session.exitCode == 128, "\(session)")
-            #expect(session.screen.contains("`account unlock --session default`"), "\(session)")
+            #expect(session.screen.contains("`account key unlock --session default`"), "\(session)")
             #expect(session.screen.contains("told us to quit"), "\(session)")
             #expect(!session.screen.contains("Passphrase"), "\(session)")
 
@@ -140,7 +140,7 @@ struct GitTests {
                     environment: user.account.environment)
                 let session = try await Terminal.run(command)
                 #expect(session.exitCode == code, "\(session)")
-                #expect(session.screen.contains("account unlock"), "\(session)")
+                #expect(session.screen.contains("account key unlock"), "\(session)")
                 #expect(!session.screen.contains("Passphrase"), "\(session)")
             }
         }

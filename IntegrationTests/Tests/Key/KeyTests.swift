@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// `account key`, `account unlock` and `account lock`, which manage the keys of the archive. `AccountStoreKeysTests`,
+/// `account key`, which manages the keys of the archive. `AccountStoreKeysTests`,
 /// `CommandKeyTests`, `EnvironmentKeyTests` and `UnlockCommandsTests` have the other failures.
 @Suite(.queued)
 struct KeyTests: KeyScenes {
@@ -30,7 +30,7 @@ struct KeyTests: KeyScenes {
             #expect(try await account("doctor").exitCode == 0)
 
             // There is no passphrase to lock and unlock the archive.
-            for words in [["lock"], ["unlock"], ["unlock", "--for=8w"]] {
+            for words in [["key", "lock"], ["key", "unlock"], ["key", "unlock", "--for=8w"]] {
                 #expect(try await account.run(words).exitCode == 64)
             }
         }
@@ -159,7 +159,7 @@ struct KeyTests: KeyScenes {
             #expect(!listed.screen.contains("Passphrase"))
             let chosen = try await Terminal.run(account.command(["switch", "default"]))
             #expect(chosen.exitCode == 0)
-            #expect(chosen.screen.contains("locked by a passphrase") && chosen.screen.contains("unlock"))
+            #expect(chosen.screen.contains("locked by a passphrase") && chosen.screen.contains("account key unlock"))
             #expect(!chosen.screen.contains("not signed in"))
 
             let before = try container.entry(container.archive)
@@ -184,7 +184,8 @@ struct KeyTests: KeyScenes {
             #expect(locked.errors.contains("unlock"))
 
             let unlocked = try await Terminal.run(
-                account.command(["unlock", "--for", "1h"]), .wait("Passphrase: "), .type("correct horse"), .enter)
+                account.command(["key", "unlock", "--for", "1h"]), .wait("Passphrase: "), .type("correct horse"), .enter
+            )
             #expect(unlocked.exitCode == 0, "\(unlocked)")
             #expect(try await runDetached(account, "whoami", "--offline").output == "alice\n")
             #expect(try await runDetached(account, "status").exitCode == 0)
@@ -197,7 +198,7 @@ struct KeyTests: KeyScenes {
             // The owner has all permissions, and a possessor has none (keyrings(7)).
             #expect(entry.split(separator: " ")[4] == "003f0000", "\(entry)")
 
-            #expect(try await runDetached(account, "lock").exitCode == 0)
+            #expect(try await runDetached(account, "key", "lock").exitCode == 0)
             try expectNotInKeyring(slot)
             #expect(try await runDetached(account, "whoami", "--offline").exitCode == 65)
             #expect(try await runDetached(account, "lock").exitCode == 0, "locking it again is not an error")

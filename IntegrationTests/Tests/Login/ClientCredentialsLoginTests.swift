@@ -24,7 +24,7 @@ struct ClientCredentialsLoginTests {
     private func logIn(
         _ account: Tool, _ server: ExampleServer, _ options: [String] = [], input: String = ""
     ) async throws -> Outcome {
-        let words = ["login", "--client-credentials", "--issuer", server.issuer, "--client-id", "account-cli"]
+        let words = ["login", "machine", "--issuer", server.issuer, "--client-id", "account-cli"]
         return try await account.run(words + options, input: input)
     }
 
@@ -100,6 +100,16 @@ struct ClientCredentialsLoginTests {
                     ["login", "--client-credentials", "--issuer", "https://auth.example.com"] + options)
                 #expect(login.exitCode == 64, "\(login)")
                 #expect(login.errors.contains(options.isEmpty ? "--client-id" : "--client-credentials"), "\(login)")
+            }
+        }
+    }
+
+    @Test func `Accepts the URL of the service, and earlier spellings of the options`() async throws {
+        try await run { server, account, _ in
+            for words in [["machine", server.issuer], ["--client-credentials", "--issuer", server.issuer]] {
+                let login = try await account.run(["login"] + words + ["--client-id", "account-cli"])
+                #expect(login.exitCode == 0, "\(login)")
+                #expect(login.errors.contains("Signed in as the client account-cli at \(server.issuer)"), "\(login)")
             }
         }
     }

@@ -15,8 +15,8 @@ struct ConversationTests {
         as name: String, _ password: String, _ questions: [Terminal.Step] = []
     ) -> [Terminal.Step] {
         [
-            .wait("Client ID (leave empty for account-cli): "), .enter, .wait("How do you want to sign in?"),
-            .wait("Enter a number (leave empty for 1): "), Self.password, .enter,
+            .wait("How do you want to sign in?"), .wait("Enter a number (leave empty for 1): "), Self.password, .enter,
+            .wait("enable the password grant"), .wait("Client ID (leave empty for account-cli): "), .enter,
         ] + questions + [
             .wait("User name: "), .type(name), .enter, .wait("Password for \(name): "), .silent, .type(password),
             .enter,
@@ -38,8 +38,7 @@ struct ConversationTests {
                     ]
                         + Self.signIn(as: "alice", ExampleServer.alicePassword))
                 #expect(session.exitCode == 0, "\(session)")
-                let command =
-                    "account login \(server.issuer) --issuer \(server.issuer) --client-id account-cli --password"
+                let command = "account login \(server.issuer) --client-id account-cli --password"
                 #expect(
                     session.screen.contains("To sign in without these questions, run:\r\n\r\n    \(command)"),
                     "\(session)")
@@ -77,7 +76,7 @@ struct ConversationTests {
             try await user.server.alter(.discovery, setting: ["service_documentation": .text(page)])
             let session = try await Terminal.run(
                 user.account.command(["login"]),
-                [.wait("another service: "), .type(user.api), .enter, .wait("where to register an app")]
+                [.wait("another service: "), .type(user.api), .enter]
                     + Self.signIn(
                         as: "alice", ExampleServer.alicePassword,
                         [.wait("names \(user.server.issuer). Send your password there? [y/N] "), .type("y"), .enter]))
@@ -96,15 +95,16 @@ struct ConversationTests {
                     household.homepwner.command(["account", "login"]),
                     [
                         .wait("Where do you want to sign in?"), .wait("URL of the service: "), .type(server.issuer),
-                        .enter, .wait("Client ID"), .enter, .wait("How do you want to sign in?"),
-                        .wait("Enter a number (leave empty for 1): "), Self.password, .enter, .wait("User name: "),
+                        .enter, .wait("How do you want to sign in?"), .wait("Enter a number (leave empty for 1): "),
+                        Self.password, .enter, .wait("Client ID"), .enter, .wait("User name: "),
                         .type("alice"), .enter, .wait("Password for alice: "), .silent,
                         .type(ExampleServer.alicePassword), .enter,
                     ])
                 #expect(session.exitCode == 0, "\(session)")
                 #expect(session.screen.contains("login --issuer \(server.issuer)"), "\(session)")
-                let refused = try await household.homepwner.run(["account", "login", server.issuer, "--device"])
-                #expect(refused.exitCode == 64 && refused.errors.contains("--issuer"), "\(refused)")
+                let words = ["account", "login", server.issuer, "--username", "alice", "--password-stdin"]
+                let again = try await household.homepwner.run(words, input: ExampleServer.alicePassword + "\n")
+                #expect(again.exitCode == 0, "\(again)")
             }
         }
     }
@@ -114,9 +114,45 @@ struct ConversationTests {
             let session = try await Terminal.run(
                 Tool.account(in: container).command(["login"]), .wait("another service: "),
                 .type("github.com"), .enter,
-                .wait("https://github.com/settings/developers"), .wait("Client ID: "), .controlC)
+                .wait("With a code that you enter on another device (requires a client ID)"),
+                .wait("Enter a number (leave empty for 1): "), .enter,
+                .wait("https://github.com/settings/developers"), .wait("Enable Device Flow"), .wait("Client ID: "),
+                .controlC)
             #expect(session.exitCode == 130, "\(session)")
             #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `Offers a personal access token, which needs no client ID`() async throws {
+        try await Container.run { container in
+            let session = try await Terminal.run(
+                Tool.account(in: container).command(["login"]), .wait("another service: "), .type("github.com"), .enter,
+                .wait("2  With a personal access token"), .wait("Enter a number (leave empty for 1): "), .type("2"),
+                .enter, .wait("account login --service github --with-token < FILE"), .wait("Access token: "), .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(!session.screen.contains("Client ID: "), "\(session)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `The answer b goes back to the previous question`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let session = try await Terminal.run(
+                    Tool.account(in: container).command(["login"]),
+                    [
+                        .wait("another service: "), .type("b"), .enter, .wait("This is the first question."),
+                        .wait("another service: "), .type("github"), .enter,
+                        .wait("Enter a number (leave empty for 1): "), .type("b"), .enter,
+                        .wait("Where do you want to sign in?"), .wait("another service: "), .type(server.issuer),
+                        .enter,
+                        .wait("Enter a number (leave empty for 1): "), .type("4"), .enter,
+                        .wait("Access token: "), .controlC,
+                    ])
+                #expect(session.exitCode == 130, "\(session)")
+                #expect(session.screen.contains("account login \(server.issuer) --with-token"), "\(session)")
+                #expect(!session.screen.contains("--service"), "\(session)")
+            }
         }
     }
 

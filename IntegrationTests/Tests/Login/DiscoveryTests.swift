@@ -92,6 +92,20 @@ struct DiscoveryTests {
         }
     }
 
+    @Test func `Uses the default client ID at a service that registers no tools`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let account = try Tool.account(in: container)
+                for words in [[server.issuer], ["--issuer", server.issuer]] {
+                    let login = try await account.run(
+                        ["login"] + words + ["--username", "alice", "--password-stdin"],
+                        input: ExampleServer.alicePassword + "\n")
+                    #expect(login.exitCode == 0, "\(login)")
+                }
+            }
+        }
+    }
+
     // MARK: Errors name the host and the cause
 
     @Test func `Distinguishes a silent name server from an unknown host name`() async throws {

@@ -10,7 +10,7 @@ struct PromptTests {
                 let account = try Tool.account(in: container)
                 let password = ["--issuer", server.issuer, "--password", "--username", "alice"]
                 let rows: [(arguments: [String], names: [String], others: [String])] = [
-                    ([], ["--service", "--issuer"], []), (password, ["--password-stdin"], ["--username"]),
+                    ([], ["--service", "URL"], []), (password, ["--password-stdin"], ["--username"]),
                     // GitHub supports no other way to sign in.
                     (["--service", "github"], ["--device", "--with-token", "--client-id"], ["--web", "--password"]),
                 ]
@@ -65,6 +65,28 @@ struct PromptTests {
                 #expect(session.screen.contains("Signed in as alice at \(server.issuer)."))
                 #expect(try container.entry(output)?.bytes == [])
                 #expect(try await Tool.account(in: container)("whoami").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `Asks three times for a password that the service refuses`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let login = try Tool.account(in: container).command(
+                    ["login", server.issuer, "--client-id", "account-cli", "--username", "alice"])
+                let wrong: [Terminal.Step] = [.wait("Password for alice: "), .silent, .type("wrong"), .enter]
+                let refused = try await Terminal.run(
+                    login,
+                    wrong + [.wait("attempt 1 of 3")] + wrong + [.wait("attempt 2 of 3")] + wrong)
+                #expect(refused.exitCode == 77, "\(refused)")
+                #expect(!container.exists(container.archive))
+                let session = try await Terminal.run(
+                    login,
+                    wrong + [
+                        .wait("attempt 1 of 3"), .wait("Password for alice: "), .silent,
+                        .type(ExampleServer.alicePassword), .enter,
+                    ])
+                #expect(session.exitCode == 0, "\(session)")
             }
         }
     }

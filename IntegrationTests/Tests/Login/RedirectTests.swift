@@ -39,7 +39,7 @@ struct RedirectTests {
                 Fault(path: "*", status: 302, headers: ["Location": "http://portal.invalid/"]))
             let text = try await user.account("whoami", "--max-age", "0")
             #expect(text.output == "alice\n")
-            #expect(text.errors.contains("(a captive portal?)"))
+            #expect(text.errors.contains("such as a captive portal"))
             #expect(try await user.account("whoami", "--verify", "--json").document().reason == "captivePortal")
         }
     }

@@ -56,8 +56,21 @@ struct OutputTests {
                 let outcome = try await account.run(arguments)
                 #expect(outcome.exitCode == 0 && outcome.output == "" && !outcome.errors.isEmpty, "\(outcome)")
             }
-            let help = try await account("help", "key", "add")
-            #expect(help.exitCode == 0 && help.output.contains("USAGE: account"), "\(help)")
+            for (arguments, text) in [
+                (["help", "key", "add"], "USAGE: account key add "),
+                (["help", "unlock"], "USAGE: account key unlock "),
+                (["help", "login", "machine"], "USAGE: account login machine "),
+                (["login", "machine", "--help"], "USAGE: account login machine "),
+                (["help", "--all"], "\n  git-credential "), (["help", "login", "--all"], "\n  --redirect-uri "),
+                (["--help"], "\nMore: `account help --all`\n"),
+                (["help", "login"], "\nMore: `account help login --all`\n"),
+                ([], "\nArticle: Quick start: the account command, "),
+            ] as [([String], String)] {
+                let help = try await account.run(arguments)
+                #expect(help.exitCode == 0 && help.output.contains(text), "\(help)")
+            }
+            let first = try await account("--help").output
+            #expect(!first.contains("git-credential") && first.split(separator: "\n").count < 40, "\(first)")
         }
     }
 
@@ -67,7 +80,10 @@ struct OutputTests {
             for (arguments, word) in [
                 (["whoami", "--offline", "--verify"], "--verify"),
                 (["token", "--min-validity", "-5"], "--min-validity"),
-                (["help", "key", "ad"], "Did you mean 'add'?"),
+                (["help", "key", "ad"], "Did you mean 'add'? See `account"),
+                (["login", "--token"], "Did you mean '--with-token'?"),
+                (["login", "--service", "gihub", "--device"], "Did you mean 'github'?"),
+                (["login", "github.com"], "Use --service github."), (["key", "unlock", "--for", "8"], "8h or 30m"),
             ] {
                 let outcome = try await account.run(arguments)
                 #expect(outcome.exitCode == 64)

@@ -4,7 +4,7 @@ import NIOHTTP1
 import Testing
 @testable import auth_server
 
-/// The services that AccountKit knows by name, each imitated by the test server. The table of the server is also the table of
+/// The services that AccountKit knows by name, and Linear, each imitated by the test server. The table of the server is also the table of
 /// these tests. `KnownServiceTests` of AccountHTTP tests the differences that do not decide whether a session works.
 @Suite(.queued(minutes: 10))
 struct ServiceTests {
@@ -143,6 +143,19 @@ struct ServiceTests {
         }
     }
 
+    @Test func `GitHub: passes on a token of 520 characters with dots unchanged`() async throws {
+        try await Self.run(.githubApp) { user in
+            #expect(try await user.account("refresh").exitCode == 0)
+            let token = try await user.account("token").output.trimmingCharacters(in: .newlines)
+            #expect(token.wholeMatch(of: /ghs_[0-9]+_[\w-]+\.[\w-]+\.[\w-]+/) != nil && token.count > 500, "\(token)")
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            // As in a workflow of GitHub Actions.
+            let workflow = user.account.with("ACCOUNT_TOKEN", token)
+            #expect(try await workflow("token").output == token + "\n")
+            #expect(try await workflow("exec", "--env", "T", "--", "printenv", "T").output == token + "\n")
+        }
+    }
+
     @Test func `Gitea: a used refresh token asks for a sign-in, and ends nothing`() async throws {
         try await Self.run(.gitea) { user in
             try await user.server.setFaults(
@@ -226,6 +239,19 @@ struct ServiceTests {
         }
     }
 
+    @Test func `Linear: sends the scheme Bearer for tokens of the type bearer`() async throws {
+        try await Self.run(.linear) { user in
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            let token = try await user.account("token").output.trimmingCharacters(in: .newlines)
+            let userInfo = user.server.issuer + user.service.endpoints.userInfo
+            #expect(try await user.account("rule", "add", userInfo, "--session", "default").exitCode == 0)
+            let headers = try await user.account("headers", userInfo)
+            #expect(headers.output.contains("Bearer \(token)"), "\(headers)")
+            let log = try await user.server.log()
+            #expect(log["refreshes"] == 0 && log[user.service.endpoints.userInfo] == 1, "\(log)")
+        }
+    }
+
     @Test func `Atlassian: adopts the tokens of another process for a revoked access token`() async throws {
         try await Self.run(.atlassian) { user in
             try await user.server.expireTokens()
@@ -254,7 +280,8 @@ extension ServiceTests.User {
     ) async throws -> Outcome {
         let path = issuerPath ?? (service.name == "entra" ? "/common/v2.0" : service.issuerPath)
         let name = service.name.hasPrefix("github") ? "github" : service.name
-        var words = ["--service", name, "--issuer", server.issuer + path, "--client-id", "account-cli"] + options
+        var words = ["--issuer", server.issuer + path, "--client-id", "account-cli"] + options
+        if name != "linear" { words += ["--service", name] }
         guard !onDevice, !service.name.hasPrefix("github") else {
             return try await account.command(["login", "--device"] + words).whileRunning { login in
                 let code = try await login.errors.match {

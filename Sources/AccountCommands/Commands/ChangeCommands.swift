@@ -21,6 +21,7 @@ extension AccountCommandGroup {
         AccountCommandGroup(
             name: "Offline changes",
             subcommands: [SyncCommand<App>.self, PendingCommand<App>.self, ResolveCommand<App>.self],
+            mainNames: ["sync", "pending", "resolve"],
             parsedAlone: { _ in nil }, findings: { _ in [] })
     }
 }
@@ -142,7 +143,8 @@ struct ResolveCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         guard UUID(uuidString: change) != nil else {
-            throw ValidationError("\(change.shown) is not a change ID: `\(CommandLine.toolName) pending` lists them")
+            throw ValidationError(
+                "\(change.shown) is not a change ID", hint: "run `\(CommandLine.toolName) pending` to list the changes")
         }
     }
 

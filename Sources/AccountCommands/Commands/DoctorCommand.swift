@@ -59,7 +59,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
             do {
                 return try CommandContext(options)
             } catch let error as AccountError where error.code == .insecureContainer && !folders.isEmpty {
-                try report(folders, [], in: "")
+                try report(folders, [])
                 throw error
             }
         }) { context in
@@ -71,7 +71,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         // Without threads, the checks below would wait forever.
         guard ThreadSupply.isSufficient else {
             let finding = Finding(problem: ThreadSupply.shortage, advice: ": raise the limit (`ulimit -a` shows it)")
-            return try report(folders + [finding], [], in: context.container.directory(of: .default))
+            return try report(folders + [finding], [])
         }
         let sessions = SessionInspection(context: context)
         var findings = folders
@@ -91,7 +91,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         findings.removeAll { $0.follows(from: all) }
         let environment = context.environment(of: account)
         findings += environment.compactMap(\.problem).map { Finding(problem: $0) }
-        try report(findings, environment, in: context.container.directory(of: .default))
+        try report(findings, environment)
     }
 
     private func summary(of findings: [Finding]) -> String {
@@ -112,7 +112,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
     }
 
     private func report(
-        _ findings: [Finding], _ environment: [NetworkSetting], in folder: String
+        _ findings: [Finding], _ environment: [NetworkSetting]
     ) throws {
         let notes = findings.filter(\.isNote)
         let findings = findings.filter { !$0.isNote }
@@ -131,7 +131,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
                 try Terminal.printParagraph("fixed: \(finding.problem)", mark: .success)
             }
             if findings.isEmpty {
-                try Terminal.printParagraph("No problems found in \(folder)/.", mark: .success)
+                try Terminal.printParagraph("No problems found.", mark: .success)
             }
             let texts = environment.filter { $0.problem == nil }.map(\.summary) + notes.map { $0.problem + $0.advice }
             if !texts.isEmpty { try Terminal.printLine("Notes:") }

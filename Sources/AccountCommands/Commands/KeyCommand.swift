@@ -18,7 +18,7 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
                 """,
             subcommands: [
                 KeyStatusCommand<App>.self, KeyAddCommand<App>.self, KeyRemoveCommand<App>.self,
-                KeyRotateCommand<App>.self,
+                KeyRotateCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self,
             ],
             defaultSubcommand: KeyStatusCommand<App>.self)
     }
@@ -38,8 +38,7 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         guard let word = others.first else { return }
-        let names = KeyCommand<App>.configuration.subcommands.compactMap { $0.configuration.commandName }
-        throw ValidationError(Suggestion.text(for: word, among: names))
+        throw Suggestion.unknownSubcommand(word, among: KeyCommand<App>.configuration.subcommands)
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -74,21 +73,26 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     func validate() throws {
         if kind == .command, command.isEmpty {
             throw ValidationError(
-                "specify the program that prints the key: `\(CommandLine.toolName) key add command -- "
-                    + "secret-tool lookup service \(App.identifier)`")
+                "the program that prints the key is missing",
+                hint:
+                    "for example, `\(CommandLine.toolName) key add command -- secret-tool lookup service \(App.identifier)`"
+            )
         }
         if kind != .command, !command.isEmpty {
-            throw ValidationError("only `\(CommandLine.toolName) key add command` accepts a program")
+            throw ValidationError(
+                "a key of kind \(kind.rawValue) accepts no program",
+                hint: "use `\(CommandLine.toolName) key add command`")
         }
     }
 
     func run(in context: CommandContext<App>) async throws {
         let before = try context.preferences.keySettings(of: context.session)
         let source = KeySettings.Source(kind: kind, command: kind == .command ? command : nil)
-        let keySource = try source.keySource(of: context.session, context.container, App.self)
+        let key = source.keySource(of: context.session, App.self)
+            .provider(in: context.container, session: context.session)
         let slots = try await context.archive.keySlots()
         let isSignedIn = !slots.isEmpty
-        if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
+        if !isSignedIn, kind != .passphrase, try await key.key() == nil { _ = try await key.makeKey() }
         // Save the settings first: an unused key source does no harm, but an archive needs its key source.
         var settings = before
         if !settings.sources.contains(source) { settings.sources.append(source) }
@@ -97,10 +101,10 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
             Terminal.say("The archive of the next sign-in will also open with this key.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
-        let store = try context.archive(with: settings.sources(of: context.session, context.container, App.self))
+        let store = try context.archive(with: settings.sources(of: context.session, App.self))
         let slot: ArchiveKeySlot
         do {
-            slot = try await store.addKey(from: keySource)
+            slot = try await store.addKey(from: key)
         } catch {
             // The next sign-in must not ask for an unused key. `key status` shows a setting that could not be restored.
             try? await context.preferences.setKeySettings(before, of: context.session)
@@ -137,13 +141,14 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         let slots = try await context.archive.keySlots()
         var settings = try context.preferences.keySettings(of: context.session)
         guard !slots.isEmpty else {
-            let kept = settings.sources.filter { $0.kind.description != key }
+            let kept = settings.sources.filter { $0.kind.rawValue != key }
             guard kept.count < settings.sources.count, !kept.isEmpty else {
                 throw AccountError(
                     .invalidArgument,
                     kept.isEmpty
-                        ? "the next archive needs a key: add another key first"
-                        : "there is no archive yet, and no key of kind \(key) is configured for the next archive")
+                        ? "the next archive needs a key"
+                        : "there is no archive yet, and no key of kind \(key) is configured for the next archive",
+                    hint: kept.isEmpty ? "add another key first" : nil)
             }
             settings.sources = kept
             try await context.preferences.setKeySettings(settings, of: context.session)
@@ -161,7 +166,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         among slots: [ArchiveKeySlot], _ context: CommandContext<App>
     ) throws(AccountError) -> ArchiveKeySlot {
         let named =
-            if let kind = KeyKind(key) {
+            if let kind = KeyKind(rawValue: key) {
                 slots.filter { $0.kind == kind }
             } else {
                 slots.filter { $0.id.hasPrefix(key.lowercased()) }
@@ -170,8 +175,8 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 (named.isEmpty
-                    ? "no key of the archive matches \(key)" : "several keys of the archive match \(key)")
-                    + ": `\(context.hint.command("key status"))` lists the keys with their IDs")
+                    ? "no key of the archive matches \(key)" : "several keys of the archive match \(key)"),
+                hint: "run `\(context.hint.command("key status"))` to list the keys with their IDs")
         }
         return slot
     }
@@ -181,10 +186,10 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     ) async throws -> [KeySettings.Source] {
         var used: [KeySettings.Source] = []
         for source in sources {
-            let keySource = try source.keySource(of: context.session, context.container, App.self)
+            let keySource = source.keySource(of: context.session, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
             // Keep a source whose key is unavailable: the key may open a remaining slot.
-            let key = try? await keySource.key()
+            let key = try? await keySource.provider(in: context.container, session: context.session).key()
             if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
         }
         return used.isEmpty ? sources : used
@@ -215,10 +220,12 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 kinds.isEmpty
-                    ? "the key comes from a program or the environment, so `rotate` cannot replace it: add a key "
-                        + "of another kind with `\(context.hint.command("key add"))`, remove this key with "
+                    ? "the key comes from a program or the environment, so `rotate` cannot replace it"
+                    : "the archive has a key file and a passphrase",
+                hint: kinds.isEmpty
+                    ? "add a key of another kind with `\(context.hint.command("key add"))`, remove this key with "
                         + "`\(context.hint.command("key remove"))`, change this key at its source, and add it again"
-                    : "specify which key to replace: \(kinds.map(\.description).sorted().joined(separator: " or "))")
+                    : "name the key to replace: \(kinds.map(\.rawValue).sorted().joined(separator: " or "))")
         }
         try await context.archive.rotateKey(of: kind)
         let name = kind == .keyFile ? "key file" : "passphrase"
@@ -244,7 +251,7 @@ private struct KeyDocument: Encodable {
         sources = try context.preferences.keySettings(of: context.session).sources
         slots = try await context.archive(of: context.session).keySlots().map {
             Slot(
-                id: $0.id, kind: $0.kind.description, created: $0.created,
+                id: $0.id, kind: $0.kind.rawValue, created: $0.created,
                 opensNow: $0.isAvailable)
         }
     }
@@ -255,14 +262,14 @@ private struct KeyDocument: Encodable {
             let state =
                 slot.opensNow
                 ? "available"
-                : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "not available here"
+                : slot.kind == KeyKind.passphrase.rawValue ? "asks for the passphrase" : "not available here"
             return [slot.id.prefix(8).description, slot.kind, StateText.date(slot.created), state]
         }
         if !rows.isEmpty { try Terminal.printTable(["ID", "KIND", "CREATED", "STATE"], rows) }
         for source in sources where slots.isEmpty {
             try Terminal.printLine("at the next sign-in: \(source.text)")
         }
-        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.description }) {
+        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.rawValue }) {
             try Terminal.printLine("only for the next archive: \(source.text)")
         }
     }

@@ -27,9 +27,9 @@ extension LoginCommand {
         [
             ("--device", ways.device), ("--web", ways.web), ("--paste", ways.paste), ("--password", ways.password),
             ("--password-stdin", ways.passwordStdin), ("--with-token", ways.withToken), ("--username", username != nil),
-            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", request.redirectURI != nil),
-            ("--parameter", !request.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
-            ("--client-metadata-url", issuer.clientMetadataURL != nil), ("--dpop", request.dpop == true),
+            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", authorization.redirectURI != nil),
+            ("--parameter", !authorization.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
+            ("--client-metadata-url", authorization.clientMetadataURL != nil), ("--dpop", authorization.dpop == true),
         ]
     }
 
@@ -78,7 +78,7 @@ extension LoginCommand {
         }
         guard service.clientID != nil else {
             throw AccountError(
-                .invalidArgument, "--client-credentials requires a client ID", hint: "add --client-id ID")
+                .invalidArgument, "a sign-in as a client requires a client ID", hint: "add --client-id ID")
         }
         if machine.clientKey != nil || service.clientKey == nil || machine.clientSecretStdin {
             service.clientKey = machine.clientKey.map {
@@ -114,7 +114,7 @@ extension LoginCommand {
             if let secret = Environment.value(variable) { return Secret(secret) }
             throw AccountError(
                 .invalidArgument, "a sign-in as a client requires a client secret or a key",
-                hint: "set \(variable), or add --client-credentials and --client-secret-stdin or --client-key FILE")
+                hint: "set \(variable), or add --client-secret-stdin or --client-key FILE")
         }
         let hint = "pipe the secret from your password manager, or set \(variable)"
         guard !Terminal.isTerminal(.input) else {

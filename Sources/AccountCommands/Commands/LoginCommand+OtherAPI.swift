@@ -31,7 +31,7 @@ extension LoginCommand {
             let ruled = try? RuleURL(String(url.prefix { $0 != "?" }))
         else { return .here }
         let resources = isNamedByAPI ? try await authority.signInResources() : service.resources
-        let issuer = authority.accountIssuer
+        let issuer = authority.issuer
         let remembered = context.readableService(of: context.session)?.url
         guard earlier.isForOtherAPI(signedInAt: remembered, than: url, resources, issuer: issuer) else {
             return .here

@@ -226,20 +226,37 @@ extension LoginCommand {
                 .invalidArgument, "there is no terminal for a prompt",
                 hint: "add " + missing.compactMap(\.self).joined(separator: " and "))
         }
-        // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
-        return try await store.signIn(with: authority) {
-            let username = try username ?? Terminal.prompt("User name: ")
-            let password: Secret
-            if ways.passwordStdin {
-                guard let line = try Terminal.readSecretLine(of: .password) else {
-                    throw AccountError(
-                        .invalidArgument, "no password on standard input: the first line is empty")
-                }
-                password = line
-            } else {
-                password = try Terminal.promptForSecret("Password for \(username): ")
+        var attempt = 1
+        while true {
+            do {
+                // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
+                return try await store.signIn(with: authority) { try enteredPassword() }
+            } catch {
+                guard error.isWrongPassword, !ways.passwordStdin, attempt < Self.passwordAttempts else { throw error }
+                Terminal.say(.failure, "Wrong user name or password (attempt \(attempt) of \(Self.passwordAttempts)).")
+                attempt += 1
             }
-            return (username, password)
+        }
+    }
+
+    private static var passwordAttempts: Int { 3 }
+
+    private func enteredPassword() throws -> (username: String, password: Secret) {
+        let username = try username ?? Terminal.prompt("User name: ")
+        guard ways.passwordStdin else { return (username, try Terminal.promptForSecret("Password for \(username): ")) }
+        guard let password = try Terminal.readSecretLine(of: .password) else {
+            throw AccountError(.invalidArgument, "no password on standard input: the first line is empty")
+        }
+        return (username, password)
+    }
+}
+
+extension AccountError {
+    /// Whether the service refused the user name or the password.
+    fileprivate var isWrongPassword: Bool {
+        switch requestFailure?.failureOfRequest {
+        case .oauthError("invalid_grant", _)?, .unauthorized?: code == .signInRefused
+        default: false
         }
     }
 }

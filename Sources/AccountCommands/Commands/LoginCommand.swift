@@ -10,7 +10,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 \(App.offers([.browser, .device]) ? defaultWay : "")`login` accepts no secrets as arguments, \
                 because other users of the machine can see arguments.
 
-                \(examples.map { "  \(CommandLine.toolName) login\($0)" }.joined(separator: "\n"))
+                \(examples.map { HelpText.example("login\($0)") }.joined(separator: "\n"))
                 """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp))
     }
 
@@ -27,95 +27,127 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 + (App.offers([.token]) ? [" --with-token < token.txt"] : [])
         }
         return [
-            "", " https://api.example.com", " --service github --client-id Iv1.0123456789abcdef",
-            " --issuer https://auth.example.com --client-id my-tool",
-            " --issuer https://auth.example.com --with-token < token.txt",
-            " --issuer https://auth.example.com --client-credentials --client-id nightly --client-key key.pem",
-            " --issuer https://auth.example.com --workload github-actions",
+            "", " https://api.example.com", " https://auth.example.com --client-id my-tool",
+            " --service github --client-id Iv1.0123456789abcdef",
+            " https://auth.example.com --with-token < token.txt",
         ]
     }
 
     @Argument(
         help: ArgumentHelp(
-            "URL of the API to sign in for, or of its authorization server.",
-            visibility: App.acceptsIssuer ? .default : .hidden))
+            "URL of the API to sign in for, or of a service, such as https://auth.example.com. Remembered for the session.",
+            visibility: App.acceptsIssuer ? .default : .hidden),
+        completion: HelpDetail.generatesCompletions ? .list(["machine"]) : nil)
     var url: String?
 
     @Option(
         name: .customLong("service"),
         help: ArgumentHelp(
-            "Known service, such as github; with --issuer, a self-hosted instance of that service.",
+            "Known service, such as github. The URL is the address of a self-hosted instance.",
             valueName: "name", visibility: App.acceptsIssuer ? .default : .hidden))
     var serviceName: String?
 
     @OptionGroup var issuer: IssuerOptions<App>
 
-    @OptionGroup var ways: SignInWayOptions<App>
+    @OptionGroup var request: RequestOptions<App>
 
-    @OptionGroup var machine: MachineOptions<App>
+    @OptionGroup var ways: SignInWayOptions<App>
 
     @Option(
         help: ArgumentHelp(
             "User name, for --password or for a service that does not identify the user.",
-            visibility: App.acceptsIssuer ? .default : App.visibility(of: .password)))
+            visibility: App.acceptsIssuer ? HelpDetail.more : App.moreVisibility(of: .password)))
     var username: String?
 
-    @OptionGroup var request: RequestOptions<App>
+    @OptionGroup var authorization: AuthorizationOptions<App>
 
     @Flag(
         help: ArgumentHelp(
             """
             Sign in again for the scopes in --scope, or for everything that the API requires, in addition to what the \
             session has.
-            """, visibility: App.visibility(of: .browser, .device)))
+            """, visibility: App.moreVisibility(of: .browser, .device)))
     var stepUp = false
 
     @Flag(
         help: ArgumentHelp(
             "Register this tool again, at a service that registers tools itself.",
-            visibility: App.visibility(of: .browser, .device)))
+            visibility: App.moreVisibility(of: .browser, .device)))
     var register = false
 
-    @Flag(
-        help: """
-            Replace an archive in a shared store that cannot be opened here. The other machines then need this \
-            machine's key, and the tokens in the archive stay valid at the service.
-            """)
+    @Flag(help: ArgumentHelp(replaceHelp, visibility: HelpDetail.more))
     var replace = false
 
-    @OptionGroup(title: "Common options") var options: CommonOptions
+    /// The options of ``MachineLoginCommand``, which earlier versions had here.
+    @OptionGroup(visibility: HelpDetail.earlier) var machine: MachineOptions<App>
+
+    @OptionGroup(title: "Common options") var session: SessionOption
+
+    @OptionGroup(title: "Common options", visibility: HelpDetail.more) var otherOptions: OtherCommonOptions
+
+    var options: CommonOptions { CommonOptions(session, otherOptions) }
+
+    static var replaceHelp: String {
+        """
+        Replace an archive in a shared store that cannot be opened here. The other machines then need this machine's \
+        key, and the tokens in the archive stay valid at the service.
+        """
+    }
+
+    init() {}
+
+    /// Creates the sign-in of a command without a user.
+    init(_ command: MachineLoginCommand<App>) {
+        (url, serviceName, username) = (command.url, command.serviceName, nil)
+        (issuer, request, machine) = (command.issuer, command.request, command.machine)
+        (ways, authorization) = (.none, .none)
+        (stepUp, register, replace) = (false, false, command.replace)
+        (session, otherOptions) = (command.session, command.otherOptions)
+    }
 
     func validate() throws {
+        try machine.check()
         try validateMachine()
-        if request.dpop == true, ways.withToken {
+        if authorization.dpop == true, ways.withToken {
             throw ValidationError("--dpop cannot be combined with --with-token: only a sign-in binds tokens to a key")
         }
         if username != nil, ways.withToken {
             throw ValidationError("--username cannot be combined with --with-token: the service identifies the user")
         }
-        if request.redirectURI != nil, ways.device || ways.usesPassword || ways.withToken {
-            throw ValidationError("--redirect-uri applies only to a sign-in with a browser: use --web or --paste")
+        if authorization.redirectURI != nil, ways.device || ways.usesPassword || ways.withToken {
+            throw ValidationError("--redirect-uri applies only to a sign-in with a browser", hint: "use --web")
         }
-        if let url, url.firstRange(of: "://") == nil {
-            // The argument may be a token, so don't repeat it.
-            guard !ways.withToken else {
-                throw ValidationError("--with-token reads the token from standard input; the argument is not a URL")
-            }
-            guard !ways.password else {
-                throw ValidationError(
-                    "the argument is not a URL, such as https://api.example.com; --password prompts for the password")
-            }
-            if let service = App.service(named: url) {
-                throw ValidationError("\(service.name) is not a URL: use --service \(service.name)")
-            }
-            throw ValidationError("the argument is not a URL, such as https://api.example.com")
-        }
-        if url != nil, serviceName != nil {
-            throw ValidationError("choose one of a URL and --service")
+        try Self.check(url, serviceName, issuer) {
+            // The argument may be a token, so the messages don't repeat it.
+            if ways.withToken { return "--with-token reads the token from standard input" }
+            return ways.password ? "--password prompts for the password" : nil
         }
         if stepUp, ways.usesPassword || ways.withToken {
             throw ValidationError("--step-up is for a sign-in with a browser or another device")
         }
+    }
+
+    /// Refuses a URL that is not one, or that is given twice.
+    ///
+    /// - Parameter explanation: Why the argument may be something else.
+    static func check(
+        _ url: String?, _ serviceName: String?, _ issuer: IssuerOptions<App>, explanation: () -> String? = { nil }
+    ) throws {
+        if url != nil, serviceName != nil, issuer.issuer != nil {
+            throw ValidationError("a sign-in with --service has one URL", hint: "omit --issuer")
+        }
+        guard let url, url.firstRange(of: "://") == nil else { return }
+        let hint =
+            if let explanation = explanation() {
+                explanation
+            } else if let service = App.service(at: url)
+                ?? (url.contains(".") ? nil : Suggestion.nearest(to: url, among: App.services.map(\.name)))
+            {
+                "use --service \(service)"
+            } else {
+                "pass a URL, such as https://api.example.com, or --service NAME"
+            }
+        throw ValidationError("the argument is not a URL", hint: hint)
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -142,7 +174,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     /// Whether the options choose how to sign in, or for which user.
     var choosesWay: Bool { machine.isGiven || ways.isGiven || username != nil }
 
-    private func signIn(
+    func signIn(
         in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
     ) async throws {
         var plan = try await plan(in: context, answering: answers)
@@ -153,7 +185,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             try await confirmService(of: plan.authority, at: plan.service.url, in: context)
         }
         // Deliver pending revocations first. If the new session has the same user, a later revocation could end it.
-        await context.deliverRevocations(to: plan.authority.accountIssuer)
+        await context.deliverRevocations(to: plan.authority.issuer)
         var isReplacing = false
         if case .replacing = place { isReplacing = true }
         let question = ReplacementQuestion(context, extending: plan.extended, isAccepted: isReplacing)
@@ -208,7 +240,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             : try await authority(for: &service, in: context, answering: answers, extending: extended)
         let way = try isMachine ? .client : answers?.way ?? way(for: authority, of: service)
         try checkClientID(of: service, for: way)
-        if way == .token, request.dpop == true {
+        if way == .token, authorization.dpop == true {
             throw AccountError(
                 .invalidArgument, "an existing token cannot be bound to a key", hint: "omit --dpop")
         }
@@ -288,13 +320,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         issuer.issuer = answers?.issuer ?? issuer.issuer
         issuer.clientID = answers?.clientID ?? issuer.clientID
         var service = try context.service(
-            named: answers?.serviceName ?? serviceName, at: answers?.url ?? url, issuer, request)
+            named: answers?.serviceName ?? serviceName, at: answers?.url ?? url, issuer, request, authorization)
         service.username = username
         service.clientSecret = answers?.clientSecret
         service.registersAgain = register
         if let account {
             try addEarlierScopes(of: account, to: &service, in: context)
-            if account.credentials.proofKey != nil { service.bindsTokens = request.dpop ?? true }
+            if account.credentials.proofKey != nil { service.bindsTokens = authorization.dpop ?? true }
         }
         return service
     }
@@ -310,11 +342,36 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             // A remembered client ID is only for the service that the user gave it for.
             let isRemembered = (answers?.clientID ?? issuer.clientID) == nil && service.clientID != nil
             let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
-            return try await prepared(
+            let found = try await prepared(
                 authority, for: account, expecting: expected, choosing: answers?.server, adding: &service, in: context)
+            guard let clientID = await defaultClientID(at: found, for: service) else { return found }
+            service.clientID = clientID
+            return try await prepared(
+                context.authority(for: service, timeout: .seconds(30)), for: account, expecting: nil,
+                choosing: answers?.server, adding: &service, in: context)
         }
         guard let account else { return authority }
         return try context.authority(for: widened(service, by: account), timeout: .seconds(30))
+    }
+
+    /// Returns the default client ID for a URL that is the service itself, if this service registers no tools; `nil` if the
+    /// sign-in needs none. The service of an API, and a known service, require a registered client.
+    private func defaultClientID(
+        at authority: any ServiceAuthority, for service: AccountService
+    ) async -> String? {
+        guard let clientID = App.defaultClientID, service.clientID == nil, service.clientMetadataURL == nil,
+            !ways.withToken, let url = service.url
+        else { return nil }
+        do {
+            guard try await authority.requiresClientID() else { return nil }
+        } catch {
+            // The sign-in fails for the same reason, and reports it.
+            return nil
+        }
+        guard let issuer = authority.issuer, issuer.withoutEndingSlash == url.withoutEndingSlash,
+            !App.services.contains(where: { $0.issuer == issuer })
+        else { return nil }
+        return clientID
     }
 
     /// Says which archive or account the sign-in replaced.
@@ -360,10 +417,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard var advised = error as? AccountError else { return error }
         if case .oauthError(let code, let description)? = advised.requestFailure?.failureOfRequest,
             let advice = SignInAdvice(code, description: description, way: plan.way),
-            !plan.isMachine || [.invalidScope, .invalidTarget].contains(code)
+            !plan.isMachine || ["invalid_scope", "invalid_target"].contains(code)
         {
             advised.hint = advice.hint
-            let scopes = code == .invalidScope ? await plan.authority.signInScopes() : []
+            let scopes = code == "invalid_scope" ? await plan.authority.signInScopes() : []
             if !scopes.isEmpty, !plan.isMachine {
                 advised.hint? += ". This sign-in requested \(scopes.joined(separator: ", ").shown)"
             }
@@ -390,7 +447,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             advised.hint = "check the client ID and the client secret"
         } else if Environment.value(variable) != nil {
             advised.hint = "check the client secret in \(variable), or unset \(variable) if the client has no secret"
-        } else if case .oauthError(.invalidClient, _)? = advised.requestFailure {
+        } else if case .oauthError("invalid_client", _)? = advised.requestFailure {
             advised.hint = "check --client-id; if the client has a secret, set \(variable)"
         }
         if advised.hint == nil, case .oauthError? = advised.requestFailure {
@@ -416,7 +473,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let ways: [(way: SignInWay, option: String, isSupported: Bool)] = [
                 (.device, "--device", true), (.browser, "--web", known?.supportsBrowser != false),
                 (.token, "--with-token", true), (.password, "--password-stdin and --username NAME", known == nil),
-                (.client, "--client-credentials", App.acceptsIssuer && known == nil),
+                (.client, "`\(CommandLine.toolName) login machine`", App.acceptsIssuer && known == nil),
             ]
             let offered = ways.filter { $0.isSupported && App.offers([$0.way]) }.map(\.option)
             let client =
@@ -436,7 +493,7 @@ extension AuthorityError {
     /// Whether an endpoint of a sign-in responded, but neither with an OAuth error nor because it is unavailable.
     fileprivate var mayBeWayOfSignIn: Bool {
         switch failureOfRequest {
-        case .badRequest, .refused, .unauthorized, .bearerChallenge, .forbidden, .unclear: true
+        case .refused, .unauthorized, .forbidden, .unclear: true
         default: false
         }
     }

@@ -23,12 +23,20 @@ struct LoginConversation<App: AccountApplication> {
         /// The service at the ``url``.
         var service: SignInService?
 
+        /// Whether the sign-in needs the ID of a client that the user registered, or the default client ID.
+        var needsClientID = false
+
+        /// Where the service at the ``url`` may describe how to register a client.
+        var documentation: String?
+
         /// The options that replace these answers.
         func options(withSession: Bool) -> [String] {
             var words = url.map { [$0] } ?? []
             if let session, withSession { words += ["--session", session.rawValue] }
             if let serviceName { words += ["--service", serviceName] }
-            if let issuer = issuer ?? server { words += ["--issuer", issuer] }
+            if let issuer = issuer ?? server, issuer.withoutEndingSlash != url?.withoutEndingSlash {
+                words += ["--issuer", issuer]
+            }
             if let clientID { words += ["--client-id", clientID] }
             switch way {
             case .device?: words.append("--device")
@@ -48,55 +56,103 @@ struct LoginConversation<App: AccountApplication> {
         App.acceptsIssuer && Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !options.json
     }
 
+    /// The user asks for the previous question.
+    private struct StepBack: Error {}
+
+    /// A question, or nothing if the answer is known.
+    ///
+    /// - Returns: Whether it asked.
+    private typealias Step = (inout Answers) async throws -> Bool
+
     /// Asks for everything that the options of `command` and the settings of the session do not contain.
     ///
     /// - Returns: `nil` if all answers are known.
     func answers(beside command: LoginCommand<App>) async throws -> Answers? {
-        var answers = Answers()
         let remembered = try context.preferences.service(of: context.session)
-        if let name = command.serviceName?.lowercased() {
-            let isSame = App.isSameService(remembered?.name, name)
-            let isComplete = command.issuer.clientID != nil || isSame && remembered?.clientID != nil
-            guard !isComplete, let service = App.service(named: name) else { return nil }
-            if command.issuer.issuer == nil { try issuer(of: service, &answers) }
-            try client(of: service, &answers)
-            Terminal.say("\nTo sign in without this question, run:\n\n    \(equivalentCommand(answers))\n")
+        var answers = Answers()
+        answers.clientID = command.issuer.clientID
+        guard let name = command.serviceName?.lowercased() else {
+            return try await self.answers(from: answers, beside: command, isRemembered: remembered != nil)
+        }
+        let isSame = App.isSameService(remembered?.name, name)
+        let isComplete = answers.clientID != nil || isSame && remembered?.clientID != nil
+        guard !isComplete, let service = App.service(named: name) else { return nil }
+        (answers.serviceName, answers.needsClientID) = (service.name, true)
+        try await ask([way(beside: command), issuer, client], &answers)
+        // The options contain the service.
+        answers.serviceName = nil
+        sayCommand(answers)
+        return answers
+    }
+
+    private func answers(
+        from given: Answers, beside command: LoginCommand<App>, isRemembered: Bool
+    ) async throws -> Answers? {
+        if isRemembered, command.choosesWay || given.clientID != nil { return nil }
+        let account = command.choosesWay ? nil : await context.archive.load().account
+        if account == nil, isRemembered { return nil }
+        if let account {
+            Terminal.say(
+                .success,
+                "You are signed in \(account.isNamedAfterAPI ? "to" : "as") \(bold: account.shownNameAndPlace) (session \(context.session))."
+            )
+        }
+        let knowsService = isRemembered || account?.issuer != nil
+        func isRepeated(_ answers: Answers) -> Bool { account != nil && answers.session == nil && knowsService }
+        let service: Step = { answers in
+            isRepeated(answers) ? false : try await self.service(for: &answers, beside: command)
+        }
+        let way: Step = { answers in isRepeated(answers) ? false : try await self.way(beside: command)(&answers) }
+        var answers = given
+        try await ask((account == nil ? [] : [session]) + [service, issuer, way, client], &answers)
+        guard isRepeated(answers) else {
+            try nameIssuer(in: &answers, beside: command)
+            sayCommand(answers)
             return answers
         }
-        let isRemembered = remembered != nil
-        if isRemembered, command.choosesWay || command.issuer.clientID != nil { return nil }
-        if !command.choosesWay, let account = await context.archive.load().account {
-            answers.session = try await session(besides: account)
-            if answers.session == nil, isRemembered { return nil }
-            if answers.session == nil, let issuer = account.issuer {
-                answers.issuer = issuer
-                answers.clientID = command.issuer.clientID ?? account.credentials.clientID
-                return answers
-            }
-        } else if isRemembered {
-            return nil
-        }
-        let service = try await service(for: &answers, beside: command)
-        if !command.choosesWay { answers.way = try way(to: service, isAtURL: answers.url != nil) }
-        try nameIssuer(in: &answers, beside: command)
-        Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
+        if isRemembered { return nil }
+        answers.issuer = account?.issuer
+        answers.clientID = answers.clientID ?? account?.credentials.clientID
         return answers
+    }
+
+    private func sayCommand(_ answers: Answers) {
+        Terminal.say("\nTo sign in without these questions, run:\n\n    \(equivalentCommand(answers))\n")
+    }
+
+    /// Asks the questions in order. The answer `b` goes back to the previous one.
+    private func ask(_ steps: [Step], _ answers: inout Answers) async throws {
+        var asked: [(step: Int, before: Answers)] = []
+        var step = 0
+        while step < steps.count {
+            let before = answers
+            do {
+                guard try await steps[step](&answers) else {
+                    step += 1
+                    continue
+                }
+                if asked.isEmpty { Terminal.say("(To go back to the previous question, enter b.)") }
+                asked.append((step, before))
+                step += 1
+            } catch is StepBack {
+                if let last = asked.popLast() {
+                    (step, answers) = last
+                } else {
+                    answers = before
+                    Terminal.say(.failure, "This is the first question. Press Ctrl-C to cancel.")
+                }
+            }
+        }
     }
 
     // MARK: Questions
 
-    /// Asks a signed-in user whether to sign in again or to use another session.
-    ///
-    /// - Returns: `nil` to sign in to the same service again.
-    private func session(besides account: Account) async throws -> SessionName? {
-        Terminal.say(
-            .success,
-            "You are signed in \(account.isNamedAfterAPI ? "to" : "as") \(bold: account.shownNameAndPlace) (session \(context.session))."
-        )
+    /// Asks a signed-in user whether to sign in to the same service again or to use another session.
+    private func session(of answers: inout Answers) async throws -> Bool {
         let choice = try choose(
             "What do you want to do?",
             ["Sign in to the same service again", "Sign in to another account, in a new session"])
-        guard choice == 1 else { return nil }
+        guard choice == 1 else { return true }
         while true {
             let name = try answer(to: "Name of the new session, such as work: ")
             let session: SessionName
@@ -106,15 +162,16 @@ struct LoginConversation<App: AccountApplication> {
                 Terminal.say(.failure, StyledText(error.userText))
                 continue
             }
-            if try await !context.sessions().contains(session) { return session }
+            if try await !context.sessions().contains(session) {
+                answers.session = session
+                return true
+            }
             Terminal.say(.failure, "A session named \(session) already exists.")
         }
     }
 
-    /// Asks for the service, and for the client ID if there is none.
-    private func service(
-        for answers: inout Answers, beside command: LoginCommand<App>
-    ) async throws -> ServiceDescription? {
+    /// Asks for the service.
+    private func service(for answers: inout Answers, beside command: LoginCommand<App>) async throws -> Bool {
         let services = App.services
         Terminal.say("Where do you want to sign in?")
         for (index, service) in services.enumerated() { Terminal.say("  \(index + 1)  \(service.title)") }
@@ -125,67 +182,51 @@ struct LoginConversation<App: AccountApplication> {
             case (false, true): "Enter a number, or the URL of an API or another service: "
             case (false, false): "Enter a number, or the URL of another service: "
             }
-        answers.clientID = command.issuer.clientID
-        var chosen: ServiceDescription?
-        while chosen == nil, answers.url == nil, answers.issuer == nil {
+        while answers.serviceName == nil, answers.url == nil, answers.issuer == nil {
             let text = try answer(to: question)
             if let number = Int(text) {
                 if number >= 1, number <= services.count {
-                    chosen = services[number - 1]
+                    answers.serviceName = services[number - 1].name
                 } else {
                     Terminal.say(.failure, "Enter a number from 1 to \(services.count), or a URL.")
                 }
             } else if let named = App.service(named: text) {
-                chosen = named
+                answers.serviceName = named.name
             } else {
                 let url = text.firstRange(of: "://") == nil ? "https://" + text : text
                 // A known service requires a registered client.
-                chosen = knownService(at: url)
-                if chosen == nil { try await findService(at: url, &answers, beside: command) }
+                answers.serviceName = knownService(at: url)?.name
+                if answers.serviceName == nil { try await findService(at: url, &answers, beside: command) }
             }
         }
-        answers.serviceName = chosen?.name
-        if let chosen { try issuer(of: chosen, &answers) }
-        if answers.clientID == nil, answers.url == nil { try client(of: chosen, &answers) }
-        return chosen
+        if answers.url == nil { answers.needsClientID = true }
+        return true
     }
 
-    /// Finds the service at a URL, and asks for a client ID if the tool cannot register itself there. If there is no
-    /// service, says so.
+    /// Finds the service at a URL, and whether the tool needs a client ID there. If there is no service, says so.
     private func findService(
         at url: String, _ answers: inout Answers, beside command: LoginCommand<App>
     ) async throws {
         do {
             guard context.acceptsAPIs else {
                 let service = AccountService(issuer: url, clientID: "-")
-                answers.issuer = try context.authority(for: service, timeout: .seconds(10)).accountIssuer ?? url
+                answers.issuer = try context.authority(for: service, timeout: .seconds(10)).issuer ?? url
                 return
             }
-            let service = AccountService(
-                clientID: answers.clientID, scopes: command.request.scopes,
-                usesDefaultScopes: command.request.defaultScopes, url: url,
-                clientMetadataURL: command.issuer.clientMetadataURL)
+            var service = AccountService(clientID: answers.clientID, url: url)
+            service.scopes = command.request.scopes
+            service.usesDefaultScopes = command.request.defaultScopes ?? service.scopes.isEmpty
+            service.clientMetadataURL = command.authorization.clientMetadataURL
             let api = try context.authority(for: service, timeout: .seconds(30))
             let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
             // Only the choice among several servers needs an option.
-            let server = chosen.accountIssuer
+            let server = chosen.issuer
             let requiresClientID = try await chosen.requiresClientID()
             answers.url = url
             answers.server = server
             answers.service = try await chosen.signInService()
-            guard requiresClientID, answers.clientID == nil else { return }
-            if let page = try await chosen.serviceDocumentation() {
-                Terminal.say(
-                    nil,
-                    """
-
-                    \(chosen.accountIssuer ?? url) requires a client ID. Its documentation may say where to register an app:
-
-                        \(page)
-
-                    """)
-            }
-            try client(of: nil, &answers)
+            answers.needsClientID = requiresClientID
+            if requiresClientID { answers.documentation = try await chosen.serviceDocumentation() }
         } catch let error as AccountError
             where [.misconfigured, .serviceUnavailable, .invalidArgument].contains(error.code) && answers.url == nil
         {
@@ -207,18 +248,31 @@ struct LoginConversation<App: AccountApplication> {
         answers.issuer = service.issuer
     }
 
-    /// - Returns: `nil` for the way that `login` chooses without an option.
-    private func way(to service: ServiceDescription?, isAtURL: Bool) throws(AccountError) -> SignInWay? {
-        var ways: [(way: SignInWay, text: String)] = []
-        if service?.supportsBrowser != false { ways.append((.browser, "With the browser on this machine")) }
-        ways.append((.device, "With a code that you enter on another device"))
-        // An unknown service may accept passwords.
-        if service == nil { ways.append((.password, "With a user name and a password")) }
-        ways.append((.token, "With an access token that you have"))
-        // If there is no browser, list the sign-in with a code first.
-        if !ExternalProgram.hasBrowser, ways[0].way == .browser { ways.swapAt(0, 1) }
-        let choice = try choose("How do you want to sign in?", ways.map(\.text))
-        return isAtURL && choice == 0 ? nil : ways[choice].way
+    /// Asks how to sign in, unless an option says it. A token needs no client, so this question comes before that for the
+    /// client ID.
+    private func way(beside command: LoginCommand<App>) -> Step {
+        { answers in
+            guard !command.choosesWay else { return false }
+            let service = App.service(named: answers.serviceName)
+            var ways: [(way: SignInWay, text: String)] = []
+            if service?.supportsBrowser != false { ways.append((.browser, "With the browser on this machine")) }
+            ways.append((.device, "With a code that you enter on another device"))
+            // An unknown service may accept passwords.
+            if service == nil { ways.append((.password, "With a user name and a password")) }
+            ways.append(
+                (.token, service == nil ? "With an access token that you have" : "With a personal access token"))
+            if service != nil, answers.clientID == nil {
+                for index in ways.indices where ways[index].way != .token {
+                    ways[index].text += " (requires a client ID)"
+                }
+            }
+            // If there is no browser, list the sign-in with a code first.
+            if !ExternalProgram.hasBrowser, ways[0].way == .browser { ways.swapAt(0, 1) }
+            let choice = try choose("How do you want to sign in?", ways.map(\.text))
+            // At a URL, `login` chooses this way without an option.
+            answers.way = answers.url != nil && choice == 0 ? nil : ways[choice].way
+            return true
+        }
     }
 
     private func equivalentCommand(_ answers: Answers) -> String {
@@ -235,17 +289,21 @@ struct LoginConversation<App: AccountApplication> {
     // MARK: Answers
 
     /// Asks for the issuer of a service whose customers have one each.
-    private func issuer(of service: ServiceDescription, _ answers: inout Answers) throws(AccountError) {
-        guard service.needsIssuer else { return }
+    private func issuer(of answers: inout Answers) async throws -> Bool {
+        guard let service = App.service(named: answers.serviceName), service.needsIssuer else { return false }
         let text = try answer(to: "Address of your \(service.title), such as \(service.issuer): ")
         answers.issuer = text.firstRange(of: "://") == nil ? "https://" + text : text
+        return true
     }
 
-    private func client(of service: ServiceDescription?, _ answers: inout Answers) throws(AccountError) {
-        guard let service else {
+    /// Asks for the client ID if the sign-in needs one.
+    private func client(of answers: inout Answers) async throws -> Bool {
+        guard answers.needsClientID, answers.clientID == nil, answers.way != .token else { return false }
+        guard let service = App.service(named: answers.serviceName) else {
+            sayHowToRegister(answers)
             let text = try line("Client ID\(App.defaultClientID.map { " (leave empty for \($0))" } ?? ""): ")
             answers.clientID = text.isEmpty ? App.defaultClientID : text
-            return
+            return true
         }
         Terminal.say(
             "\n\(service.title) requires a client ID. Register an app at:\n\n    \(service.registrationPage)\n")
@@ -254,16 +312,39 @@ struct LoginConversation<App: AccountApplication> {
         }
         answers.clientID = try answer(to: "Client ID: ")
         if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
+        return true
+    }
+
+    /// Says where to register a client at a service that this tool does not know, and what to enable for it.
+    private func sayHowToRegister(_ answers: Answers) {
+        let place = answers.server ?? answers.issuer ?? answers.url ?? "the service"
+        Terminal.say(
+            nil,
+            """
+
+            \(place) requires a client ID.
+            Register a public client there, and enable \(Self.grant(for: answers.way)).
+            """)
+        guard let page = answers.documentation else { return Terminal.say("") }
+        Terminal.say(nil, "Its documentation may say where to register an app:\n\n    \(page)\n")
+    }
+
+    private static func grant(for way: SignInWay?) -> String {
+        switch way {
+        case .device?: "the device authorization grant"
+        case .password?: "the password grant"
+        default: "the authorization code grant, with the redirect URI http://127.0.0.1/callback and any port"
+        }
     }
 
     private func knownService(at url: String) -> ServiceDescription? {
         let service = AccountService(issuer: url, clientID: "-")
         // The URL of an API need not be valid for an issuer.
-        let issuer = (try? context.authority(for: service, timeout: .seconds(10)))?.accountIssuer
+        let issuer = (try? context.authority(for: service, timeout: .seconds(10)))?.issuer
         return App.services.first { $0.issuer == issuer }
     }
 
-    private func choose(_ question: String, _ choices: [String]) throws(AccountError) -> Int {
+    private func choose(_ question: String, _ choices: [String]) throws -> Int {
         guard choices.count > 1 else { return 0 }
         Terminal.say("\n" + question)
         for (index, choice) in choices.enumerated() { Terminal.say("  \(index + 1)  \(choice)") }
@@ -275,7 +356,7 @@ struct LoginConversation<App: AccountApplication> {
         }
     }
 
-    private func answer(to question: String) throws(AccountError) -> String {
+    private func answer(to question: String) throws -> String {
         while true {
             let text = try line(question)
             if !text.isEmpty { return text }
@@ -283,11 +364,12 @@ struct LoginConversation<App: AccountApplication> {
         }
     }
 
-    /// - Throws: An error if standard input has ended.
-    private func line(_ question: String) throws(AccountError) -> String {
+    /// - Throws: ``StepBack``, or an error if standard input has ended.
+    private func line(_ question: String) throws -> String {
         guard let text = try Terminal.answer(to: question) else {
             throw AccountError(.invalidArgument, "nothing was entered")
         }
+        if text == "b" { throw StepBack() }
         return text
     }
 

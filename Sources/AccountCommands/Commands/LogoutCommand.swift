@@ -90,14 +90,17 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             work = try await data?.unsentWork()
         } catch let error as AccountError where error.code == .notSignedIn || store.account == nil {
             // Continue the sign-out even if the account is unreadable.
-            return nil
+            data = nil
         } catch {
             work = "unreadable changes (\(error.userText))"
+        }
+        if work == nil, try await store.hasOfflineDataOfEndedSession() {
+            work = "the offline data of the user whose session the service ended"
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, "\(question). Send or export the changes first, or sign out with --force")
+            throw AccountError(.busy, question, hint: "send or export the changes first, or sign out with --force")
         }
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""
         guard answer.lowercased().hasPrefix("y") else {

@@ -93,7 +93,8 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
             let names = known.map(\.rawValue).joined(separator: ", ")
             throw AccountError(
                 .invalidArgument,
-                "there is no session \(session) yet: sign in with `\(context.hint(for: session).command("login"))`"
+                "there is no session \(session) yet",
+                hint: "sign in with `\(context.hint(for: session).command("login"))`"
                     + (names.isEmpty ? "" : ", or choose one of: \(names)"))
         }
         try await context.preferences.setDefaultSession(session)

@@ -132,7 +132,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 rows.append(("Problem", StateText.sentences(StateText.end(of: account, context.hint))))
             }
         case .signedOut(let signOut):
-            rows.append((Self.userLabel, "no. " + StateText.explanation(of: signOut, context.hint)))
+            rows.append((Self.userLabel, StateText.summary(of: signOut, context.hint)))
         case .unreadable(let error):
             rows.append((Self.userLabel, "unknown: the archive cannot be read"))
             rows.append(("Problem", "\(error.userText)"))
@@ -198,7 +198,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 case .keyFile: "key file"
                 case .passphrase: "passphrase"
                 case .command: "program that prints the key"
-                default: "environment"
+                case .environment: "environment"
                 }
             return text + (slot.isAvailable ? "" : slot.kind == .passphrase ? " (locked)" : " (not available here)")
         }
@@ -231,7 +231,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
 
     private func expiry(of account: Account, isRenewed: Bool) -> String {
         guard let expiresAt = account.credentials.expiresAt else { return "unknown" }
-        let isExpired = account.credentials.expires(within: .zero, of: Date())
+        let isExpired = account.credentials.isExpired(at: Date())
         let state = isRenewed ? isExpired ? "; refreshed at the next use" : ", then refreshed" : ""
         return (isExpired ? "expired " : "") + time(expiresAt) + state
     }

@@ -48,13 +48,20 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     init() {}
 
-    init(minValidity: Double?) {
-        self.minValidity = minValidity
-        usesIDToken = false
-        dpopProof = []
-        dpopNonce = nil
-        target = .none
-        options = .none
+    init?(plain words: ArraySlice<String>) {
+        (usesIDToken, minValidity, dpopProof, dpopNonce) = (false, nil, [], nil)
+        (target, options) = (.none, .none)
+        var words = PlainArguments(words)
+        while let option = words.nextOption() {
+            let isRead =
+                switch option {
+                case "--id-token": words.read(&usesIDToken)
+                case "--min-validity": words.read(&minValidity)
+                default: target.read(option, from: &words) || options.read(option, from: &words)
+                }
+            guard isRead else { return nil }
+        }
+        guard words.isAtEnd, (try? target.validate()) != nil, (try? validate()) != nil else { return nil }
     }
 
     func validate() throws {
@@ -63,11 +70,12 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         }
         if usesIDToken, try target.target() != nil {
             throw ValidationError(
-                "an ID token is only for the client of this session: omit --audience, --resource and --scope")
+                "an ID token is only for the client of this session", hint: "omit --audience, --resource and --scope")
         }
         if !dpopProof.isEmpty, dpopProof.count != 2 {
             throw ValidationError(
-                "--dpop-proof requires the method and the URL of a request: --dpop-proof GET https://api.example.com")
+                "--dpop-proof requires the method and the URL of a request",
+                hint: "for example, --dpop-proof GET https://api.example.com")
         }
         if usesIDToken, !dpopProof.isEmpty { throw ValidationError("--dpop-proof cannot be combined with --id-token") }
         if dpopNonce != nil, dpopProof.isEmpty { throw ValidationError("--dpop-nonce requires --dpop-proof") }
@@ -187,6 +195,17 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     @OptionGroup(title: "Common options") var options: CommonOptions
+
+    init() {}
+
+    init?(plain words: ArraySlice<String>) {
+        options = .none
+        var words = PlainArguments(words)
+        while let option = words.nextOption() {
+            guard options.read(option, from: &words) else { return nil }
+        }
+        guard words.isAtEnd else { return nil }
+    }
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")

@@ -6,21 +6,24 @@ struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "unlock", abstract: "Unlock the archive for a limited time.",
             discussion: """
-                The command stores the key in the kernel's keyring of this login session, not on disk. `lock` removes \
-                the key immediately. While the archive is unlocked, any program in this login session can open it.
+                The command stores the key in the kernel's keyring of this login session, not on disk. `key lock` \
+                removes the key immediately. While the archive is unlocked, any program in this login session can open it.
 
-                  \(CommandLine.toolName) unlock --for 30m
+                  \(CommandLine.toolName) key unlock --for 30m
                 """)
     }
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("How long to unlock: a number followed by s, m, h or d.", valueName: "duration"))
-    var duration = TimeSpan(argument: "8h")!
+        help: ArgumentHelp(
+            "How long to unlock: a number followed by s, m, h or d (default: 8h).", valueName: "duration"),
+        transform: TimeSpan.init(option:))
+    var duration: TimeSpan?
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
+        let duration = try duration ?? TimeSpan(option: "8h")
         try await context.archive.unlock(for: duration.duration)
         if options.json {
             try JSONDocument.print(LockDocument(session: context.session.rawValue, isLocked: false))
@@ -37,7 +40,7 @@ struct LockCommand<App: AccountApplication>: AccountSubcommand {
             discussion: """
                 After that, opening the archive requires the passphrase.
 
-                  \(CommandLine.toolName) lock
+                  \(CommandLine.toolName) key lock
                 """)
     }
 
@@ -59,18 +62,16 @@ private struct LockDocument: Encodable {
 }
 
 /// A time span, such as `90s`, `30m`, `8h` or `2d`.
-struct TimeSpan: ExpressibleByArgument {
-    package let text: String
+struct TimeSpan {
+    let text: String
     let duration: Duration
 
-    var defaultValueDescription: String { text }
-
-    init?(argument: String) {
+    init(option text: String) throws {
         let seconds: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 24 * 3600]
-        guard let unit = argument.last.flatMap({ seconds[$0] }), let count = Int64(argument.dropLast()), count > 0,
+        guard let unit = text.last.flatMap({ seconds[$0] }), let count = Int64(text.dropLast()), count > 0,
             count <= Int64(UInt32.max) / unit
-        else { return nil }
-        text = argument
+        else { throw ValidationError("use a number with a unit, such as 8h or 30m") }
+        self.text = text
         duration = .seconds(count * unit)
     }
 }

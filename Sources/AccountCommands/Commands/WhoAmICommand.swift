@@ -26,22 +26,33 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         help: ArgumentHelp(
             "Skip the check if the account was verified within this many seconds (0: always check).",
             valueName: "seconds"))
-    var maxAge = 900.0
+    var maxAge = Seconds(900)
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
     init() {}
 
-    init(offline: Bool) {
-        self.offline = offline
-        verify = false
-        maxAge = 900
-        options = .none
+    init?(plain words: ArraySlice<String>) {
+        (offline, verify, maxAge, options) = (false, false, Seconds(900), .none)
+        var words = PlainArguments(words)
+        while let option = words.nextOption() {
+            let isRead =
+                switch option {
+                case "--offline": words.read(&offline)
+                case "--verify": words.read(&verify)
+                case "--max-age": words.read(&maxAge.count)
+                default: options.read(option, from: &words)
+                }
+            guard isRead else { return nil }
+        }
+        guard words.isAtEnd, (try? validate()) != nil else { return nil }
     }
 
     func validate() throws {
         if offline, verify { throw ValidationError("--offline and --verify cannot be combined") }
-        if maxAge < 0 || !maxAge.isFinite { throw ValidationError("--max-age requires a number of seconds, 0 or more") }
+        if maxAge.count < 0 || !maxAge.count.isFinite {
+            throw ValidationError("--max-age requires a number of seconds, 0 or more")
+        }
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -52,7 +63,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         var requirement: AccessRequirement?
         if !offline, let account = state.account {
             let now = SystemWallClock().now
-            if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge, of: now) {
+            if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge.count, of: now) {
                 // Don't create the authority, because no request is necessary.
                 state = .verified(account)
             } else {
@@ -132,8 +143,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         case .signedOut(let signOut):
             throw AccountError(
                 .signInRefused,
-                "the service rejected the token in \(source) (\(signOut.detail ?? "rejected")): set another token, or unset "
-                    + source)
+                "the service rejected the token in \(source) (\(signOut.detail ?? "rejected"))",
+                hint: "set another token, or unset \(source)")
         case .unreadable(let error): throw error
         }
     }

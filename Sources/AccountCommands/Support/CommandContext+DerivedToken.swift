@@ -20,7 +20,7 @@ extension CommandContext {
         guard authority.derivesTokens else {
             throw AccountError(.misconfigured, "the service of this tool does not issue tokens for other APIs")
         }
-        let isUsable = kept.map { !$0.credentials.expires(within: .zero, of: now) } == true
+        let isUsable = kept.map { !$0.credentials.isExpired(at: now) } == true
         let timeout: Duration? = isUsable ? .seconds(5) : nil
         let limit = timeout ?? authority.tokenRequestTimeout
         return try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {

@@ -49,12 +49,13 @@ extension CommandContext {
     func deliverRevocations(
         to issuer: String? = nil, of store: AccountStore, before date: Date = .distantFuture, isRequested: Bool = false
     ) async {
-        let remembered = readableService(of: store.session)
         let reports = await store.deliverRevocations(
             with: { account in
                 guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
                     return nil
                 }
+                // Read the settings only for pending revocations, because each check and refresh calls this function.
+                let remembered = readableService(of: store.session)
                 // The secret in the environment may belong to a later sign-in in this session.
                 let isSameClient =
                     remembered?.issuer == account.issuer && remembered?.clientID == account.credentials.clientID

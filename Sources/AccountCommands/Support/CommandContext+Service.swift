@@ -41,7 +41,7 @@ extension CommandContext {
             return error
         }
         if let key = clientKey(of: account) {
-            if error.description.contains(OAuthErrorCode.invalidClient.rawValue) {
+            if error.description.contains("invalid_client") {
                 error.hint = "check that the service knows the public key of \(key.path)"
             }
             return error
@@ -50,7 +50,7 @@ extension CommandContext {
         if error.description.contains(MachineGrant.missingSecret) {
             error.hint =
                 "set \(App.clientSecretVariable), and choose the session with --session or \(App.sessionVariable)"
-        } else if error.description.contains(OAuthErrorCode.invalidClient.rawValue) {
+        } else if error.description.contains("invalid_client") {
             error.hint = "check the client secret in \(App.clientSecretVariable)"
         }
         return error
@@ -142,29 +142,33 @@ extension CommandContext {
     /// Returns the service to sign in to: the service in the options, otherwise the service of the session's last
     /// sign-in.
     func service(
-        named name: String?, at url: String? = nil, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
+        named name: String?, at url: String? = nil, _ options: IssuerOptions<App>, _ request: RequestOptions<App>,
+        _ authorization: AuthorizationOptions<App>
     ) throws -> AccountService {
-        let (name, url, options) = (name?.trimmed.lowercased(), url?.trimmed, options.trimmed)
+        var (name, url, options) = (name?.trimmed.lowercased(), url?.trimmed, options.trimmed)
         guard App.acceptsIssuer || name == nil && url == nil && options.issuer == nil && options.clientID == nil else {
             throw AccountError(
                 .invalidArgument, "the service of this tool is fixed",
                 hint: "omit the URL, --service, --issuer and --client-id")
+        }
+        if let address = url, options.issuer == nil, name != nil || !acceptsAPIs {
+            // The URL is that of the service.
+            (options.issuer, url) = (address, nil)
         }
         let remembered = App.acceptsIssuer ? try preferences.service(of: session) : nil
         guard !App.acceptsIssuer || name != nil || url != nil || options.issuer != nil || remembered != nil else {
             throw AccountError(
                 .invalidArgument,
                 "specify the service",
-                hint: "pass the URL of the API, such as https://api.example.com, or add --issuer "
-                    + "https://auth.example.com (and --client-id), or --service github")
+                hint: "pass the URL of the API or of its service, such as https://api.example.com, or --service github")
         }
         if let url = url ?? (name == nil && options.issuer == nil ? remembered?.url : nil) {
             guard acceptsAPIs else {
                 throw AccountError(
                     .invalidArgument, "this tool does not sign in by the URL of an API",
-                    hint: "pass the URL of the service with --issuer")
+                    hint: "pass only the URL of the service")
             }
-            return service(at: url, remembered, options, request)
+            return service(at: url, remembered, options, request, authorization)
         }
         // Without options, use the same service again. A name without an issuer means the service at its own address.
         let isSame =
@@ -174,14 +178,15 @@ extension CommandContext {
         (service.url, service.isIssuerNamed) = (nil, nil)
         service.name = name ?? service.name
         service.issuer = options.issuer ?? (name == nil ? service.issuer : nil)
-        apply(options, request, to: &service)
+        apply(options, request, authorization, to: &service)
         return service
     }
 
     /// Returns the service of an API. The API names its authorization server again at each sign-in, so an earlier one is
     /// remembered only if the user named it.
     private func service(
-        at url: String, _ remembered: AccountService?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
+        at url: String, _ remembered: AccountService?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>,
+        _ authorization: AuthorizationOptions<App>
     ) -> AccountService {
         // The settings, such as the client ID, are for the service of the last sign-in.
         let isSame =
@@ -191,26 +196,27 @@ extension CommandContext {
         service.url = url
         service.issuer = options.issuer ?? (service.isIssuerNamed == true ? service.issuer : nil)
         service.isIssuerNamed = service.issuer == nil ? nil : true
-        apply(options, request, to: &service)
+        apply(options, request, authorization, to: &service)
         return service
     }
 
     private func apply(
-        _ options: IssuerOptions<App>, _ request: RequestOptions<App>, to service: inout AccountService
+        _ options: IssuerOptions<App>, _ request: RequestOptions<App>, _ authorization: AuthorizationOptions<App>,
+        to service: inout AccountService
     ) {
         service.clientID = options.clientID ?? service.clientID
-        service.clientMetadataURL = options.clientMetadataURL ?? service.clientMetadataURL
-        service.redirectURI = request.redirectURI ?? service.redirectURI
+        service.clientMetadataURL = authorization.clientMetadataURL ?? service.clientMetadataURL
+        service.redirectURI = authorization.redirectURI ?? service.redirectURI
         service.audience = request.audience ?? service.audience
         service.clientAuthentication = request.clientAuth?.method ?? service.clientAuthentication
-        service.bindsTokens = request.dpop ?? service.bindsTokens
+        service.bindsTokens = authorization.dpop ?? service.bindsTokens
         if !request.scopes.isEmpty || request.defaultScopes != nil {
             service.scopes = request.scopes
             service.usesDefaultScopes = request.defaultScopes ?? true
         }
         if !request.resources.isEmpty { (service.resources, service.omitsResource) = (request.resources, nil) }
         if request.noResource { (service.resources, service.omitsResource) = ([], true) }
-        if !request.parameters.isEmpty { service.parameters = request.parameters.values }
+        if !authorization.parameters.isEmpty { service.parameters = authorization.parameters.values }
     }
 
     func rememberedService() throws -> AccountService {

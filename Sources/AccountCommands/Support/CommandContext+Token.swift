@@ -24,7 +24,7 @@ extension CommandContext {
         }
         let authority = try authority(of: account)
         // Without a valid token, the command must wait.
-        let isExpired = account.credentials.expires(within: .zero, of: now)
+        let isExpired = account.credentials.isExpired(at: now)
         let timeout: Duration? = isExpired ? nil : .seconds(5)
         let limit = timeout ?? authority.tokenRequestTimeout
         do {

@@ -71,7 +71,7 @@ package struct CommandContext<App: AccountApplication>: Sendable {
         return store
     }
 
-    func archive(with keySources: [any KeySource]) throws -> AccountStore {
+    func archive(with keySources: [KeySource]) throws -> AccountStore {
         AccountStore(try App.vault(of: session, in: container, at: location, with: keySources, logger: logger))
             .leavingRevocations()
     }

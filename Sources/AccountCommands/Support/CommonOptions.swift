@@ -1,28 +1,79 @@
 import AccountKit
 import AccountSupport
-package import ArgumentParser
+import ArgumentParser
 
 package struct CommonOptions: ParsableArguments, Sendable {
-    @Option(help: "Session to use (default: the one in the environment, or the one set by `switch`).")
-    package var session: String?
+    @OptionGroup private var target: SessionOption
+    @OptionGroup private var others: OtherCommonOptions
 
+    package var session: String? {
+        get { target.session }
+        set { target.session = newValue }
+    }
+
+    package var store: String? {
+        get { others.store }
+        set { others.store = newValue }
+    }
+
+    package var json: Bool {
+        get { others.json }
+        set { others.json = newValue }
+    }
+
+    package var verbose: Bool {
+        get { others.verbose }
+        set { others.verbose = newValue }
+    }
+
+    package init() {}
+
+    init(_ target: SessionOption, _ others: OtherCommonOptions) {
+        self.target = target
+        self.others = others
+    }
+
+    package static var none: CommonOptions { CommonOptions(.none, .none) }
+
+    /// Reads an option, and returns whether the reader accepts it.
+    mutating func read(_ option: Substring, from words: inout PlainArguments) -> Bool {
+        switch option {
+        case "--session": words.read(&session)
+        case "--store": words.read(&store)
+        case "--json": words.read(&json)
+        case "--verbose", "-v": words.read(&verbose)
+        default: false
+        }
+    }
+}
+
+/// The option that the short help of `login` shows.
+struct SessionOption: ParsableArguments, Sendable {
+    @Option(help: "Session to use (default: the one in the environment, or the one set by `switch`).")
+    var session: String?
+
+    static var none: SessionOption {
+        var options = SessionOption()
+        options.session = nil
+        return options
+    }
+}
+
+struct OtherCommonOptions: ParsableArguments, Sendable {
     @Option(
         help: ArgumentHelp(
             "Location of sessions, such as etcds://host:2379/prefix, or file: for files on this machine (default: the "
                 + "store in the environment).", valueName: "url"))
-    package var store: String?
+    var store: String?
 
     @Flag(help: "Print one JSON document instead of text.")
-    package var json = false
+    var json = false
 
     @Flag(name: .shortAndLong, help: "Log progress to standard error (never includes tokens).")
-    package var verbose = false
+    var verbose = false
 
-    package init() {}
-
-    package static var none: CommonOptions {
-        var options = CommonOptions()
-        options.session = nil
+    static var none: OtherCommonOptions {
+        var options = OtherCommonOptions()
         options.store = nil
         options.json = false
         options.verbose = false
@@ -32,12 +83,6 @@ package struct CommonOptions: ParsableArguments, Sendable {
 
 struct IssuerOptions<App: AccountApplication>: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "Address of the service, such as https://auth.example.com. Remembered for the session.",
-            visibility: App.acceptsIssuer ? .default : .hidden))
-    var issuer: String?
-
-    @Option(
         name: .customLong("client-id"),
         help: ArgumentHelp(
             "Client ID of this tool at the service.",
@@ -45,78 +90,103 @@ struct IssuerOptions<App: AccountApplication>: ParsableArguments {
     var clientID: String?
 
     @Option(
-        name: .customLong("client-metadata-url"),
         help: ArgumentHelp(
-            "URL of a client ID metadata document, for services that accept one as the client ID.", valueName: "url",
-            visibility: App.acceptsIssuer ? .default : .hidden))
-    var clientMetadataURL: String?
+            "Authorization server, if the API at the URL has several or you do not trust the one that it names. Without "
+                + "a URL, the same as the URL of a service.", valueName: "url",
+            visibility: App.acceptsIssuer ? HelpDetail.more : .hidden))
+    var issuer: String?
 
     /// The options without the spaces around their values, which may come from files with other line breaks.
     var trimmed: IssuerOptions {
         var options = self
         (options.issuer, options.clientID) = (issuer?.trimmed, clientID?.trimmed)
-        options.clientMetadataURL = clientMetadataURL?.trimmed
         return options
     }
 }
 
+/// The options for the tokens to request.
 struct RequestOptions<App: AccountApplication>: ParsableArguments {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
             "Scope to request in addition to the default scopes; can be repeated.",
-            visibility: App.visibility(of: .browser, .device)))
-    var scopes: [String] = []
+            valueName: "scope", visibility: App.visibility(of: .browser, .device)))
+    var scopeArguments: [String] = []
 
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
             "Request the service's default scopes in addition to any given with --scope, "
                 + "or only those given with --scope.",
-            visibility: App.visibility(of: .browser, .device)))
+            visibility: App.moreVisibility(of: .browser, .device)))
     var defaultScopes: Bool?
 
     @Option(
-        name: .customLong("redirect-uri"),
         help: ArgumentHelp(
-            "Redirect URI as registered with the service, such as "
-                + "http://127.0.0.1:8400/callback."
-                + (App.acceptsIssuer ? " Remembered for the session, like the next five options." : ""),
-            valueName: "uri", visibility: App.visibility(of: .browser)))
-    var redirectURI: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Audience to request tokens for.",
-            visibility: App.visibility(of: .browser, .device)))
+            "Audience to request tokens for. Remembered for the session, like --resource, --redirect-uri, --parameter "
+                + "and --client-auth.",
+            visibility: App.moreVisibility(of: .browser, .device)))
     var audience: String?
 
     @Option(
         name: .customLong("resource"),
         help: ArgumentHelp(
             "Resource to request tokens for (RFC 8707); can be repeated.", valueName: "uri",
-            visibility: App.visibility(of: .browser, .device)))
+            visibility: App.moreVisibility(of: .browser, .device)))
     var resources: [String] = []
 
     @Flag(
         name: .customLong("no-resource"),
         help: ArgumentHelp(
             "Leave out the parameter resource (RFC 8707), for a service that refuses it.",
-            visibility: App.visibility(of: .browser, .device)))
+            visibility: App.moreVisibility(of: .browser, .device)))
     var noResource = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How to send the client secret (default: a method that the service supports).", valueName: "method",
+            visibility: App.acceptsIssuer ? HelpDetail.more : .hidden))
+    var clientAuth: ClientAuthOption?
+
+    /// The scopes. One argument may contain several, as in a request (RFC 6749, section 3.3).
+    var scopes: [String] { scopeArguments.flatMap { $0.split(separator: " ").map(String.init) } }
+
+    func validate() throws {
+        if scopeArguments.contains(where: { $0.allSatisfy { $0 == " " } }) {
+            throw ValidationError("--scope requires the name of a scope")
+        }
+        if noResource, !resources.isEmpty {
+            throw ValidationError("--no-resource cannot be combined with --resource")
+        }
+        for resource in resources where !RequestRules.isResource(resource) {
+            throw ValidationError(
+                "--resource requires an absolute URI without #", hint: "for example, https://api.example.com")
+        }
+    }
+}
+
+/// The options of a sign-in of a user that few services need.
+struct AuthorizationOptions<App: AccountApplication>: ParsableArguments {
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: ArgumentHelp(
+            "Redirect URI as registered with the service, such as http://127.0.0.1:8400/callback.",
+            valueName: "uri", visibility: App.moreVisibility(of: .browser)))
+    var redirectURI: String?
 
     @Option(
         name: .customLong("parameter"),
         help: ArgumentHelp(
             "Additional parameter for the service, such as prompt=login or login_hint=NAME; can be repeated.",
-            valueName: "name=value", visibility: App.visibility(of: .browser, .device)))
+            valueName: "name=value", visibility: App.moreVisibility(of: .browser, .device)))
     var parameters: [RequestParameter] = []
 
     @Option(
+        name: .customLong("client-metadata-url"),
         help: ArgumentHelp(
-            "How to send the client secret (default: a method that the service supports).", valueName: "method",
-            visibility: App.acceptsIssuer ? .default : .hidden))
-    var clientAuth: ClientAuthOption?
+            "URL of a client ID metadata document, for services that accept one as the client ID.", valueName: "url",
+            visibility: App.acceptsIssuer ? HelpDetail.more : .hidden))
+    var clientMetadataURL: String?
 
     @Flag(
         inversion: .prefixedNo,
@@ -124,19 +194,21 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             """
             Bind the tokens to a key of this session, so that a copy of the tokens is useless to others (DPoP, RFC \
             9449). Remembered for the session. Programs then need `token --dpop-proof` for each request.
-            """, visibility: App.visibility(of: .browser, .device)))
+            """, visibility: App.moreVisibility(of: .browser, .device)))
     var dpop: Bool?
+
+    static var none: AuthorizationOptions {
+        var options = AuthorizationOptions()
+        (options.redirectURI, options.clientMetadataURL, options.dpop) = (nil, nil, nil)
+        options.parameters = []
+        return options
+    }
 
     func validate() throws {
         if let redirectURI, !Self.isRedirect(redirectURI) {
             throw ValidationError(
-                "--redirect-uri requires a URL on this machine without ? and #, such as http://127.0.0.1:8400/callback")
-        }
-        if noResource, !resources.isEmpty {
-            throw ValidationError("--no-resource cannot be combined with --resource")
-        }
-        for resource in resources where !RequestRules.isResource(resource) {
-            throw ValidationError("--resource requires an absolute URI without #, such as https://api.example.com")
+                "--redirect-uri requires a URL on this machine without ? and #",
+                hint: "for example, http://127.0.0.1:8400/callback")
         }
         for parameter in parameters where RequestRules.reservedParameters[parameter.name.lowercased()] != nil {
             throw ValidationError("--parameter cannot set \(parameter.name.shown): AccountKit sets it")

@@ -7,8 +7,8 @@ extension AccountError {
     /// error, 75 busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
     public var exitCode: Int32 {
         switch code {
-        case .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
-        case .serviceUnavailable, .requestFailed: 69
+        case .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
+        case .serviceUnavailable, .requestRefused: 69
         case .busy, .conflict, .storeUnreachable: 75
         case .notSignedIn, .renewalRefused, .signInRefused, .insufficientScope, .stepUpRequired: 77
         case .misconfigured: 78

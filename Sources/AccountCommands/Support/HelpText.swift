@@ -1,4 +1,24 @@
-enum HelpText {
+import AccountSupport
+
+/// The help of a command, as the parser formats it, with additions at its end.
+package enum HelpText {
+    /// Returns the help to show.
+    ///
+    /// - Parameters:
+    ///   - short: The help with the commands and options that most users need.
+    ///   - complete: The help with all of them.
+    static func shown(_ short: String, complete: String, showsAll: Bool, tool: String) -> String {
+        let text = withCommonOptionsLast(showsAll ? complete : short)
+        guard let words = command(in: text) else { return text }
+        var lines: [String] = []
+        if !showsAll, short != complete {
+            lines.append("More: `\(([tool, "help"] + words + ["--all"]).joined(separator: " "))`")
+        }
+        if let article = HelpArticle(of: words) { lines.append("Article: \(article.text)") }
+        guard !lines.isEmpty else { return text }
+        return text + (text.hasSuffix("\n") ? "\n" : "\n\n") + lines.joined(separator: "\n")
+    }
+
     /// Moves the common options after the command's own options. The parser prints the sections with a title first.
     static func withCommonOptionsLast(_ help: String) -> String {
         guard let common = help.firstRange(of: "\n\nCOMMON OPTIONS:\n"),
@@ -8,4 +28,97 @@ enum HelpText {
         return help[..<common.lowerBound] + help[own.lowerBound...].dropLast(end.count)
             + help[common.lowerBound..<own.lowerBound] + end
     }
+
+    /// Returns the account command that a help text describes, such as `["key", "add"]`; `nil` for a command of the app.
+    static func command(in help: String) -> [String]? {
+        guard let usage = help.firstRange(of: "USAGE: ") else { return nil }
+        let words = help[usage.upperBound...].prefix { $0 != "\n" }.split(separator: " ")
+            .prefix { !"[<-(".contains($0.first ?? "[") }.map(String.init)
+        // `account` is the name of the tool, or the first subcommand of the app.
+        guard let start = words.prefix(2).firstIndex(of: "account") else { return nil }
+        return Array(words[(start + 1)...])
+    }
+
+    /// Returns an account command for the user to type; see ``folded(_:)``.
+    static func example(_ command: String) -> String { folded("\(CommandLine.toolName) \(command)") }
+
+    /// Returns a command for the user to type, as an indented line of a help text. A longer line is broken between words, in
+    /// the syntax of a shell.
+    package static func folded(_ command: String) -> String {
+        var lines = [""]
+        for word in command.shellParts {
+            let line = lines[lines.count - 1]
+            if line.isEmpty {
+                lines[lines.count - 1] = word
+            } else if line.columnCount + 1 + word.columnCount <= exampleWidth {
+                lines[lines.count - 1] = "\(line) \(word)"
+            } else {
+                lines.append("    " + word)
+            }
+        }
+        return lines.map { "  " + $0 }.joined(separator: " \\\n")
+    }
+
+    /// The length of a line without its indentation and ` \`.
+    private static let exampleWidth = 72
+}
+
+extension String {
+    /// The words of a command. An option and its value stay together.
+    fileprivate var shellParts: [String] {
+        var parts: [String] = []
+        for word in split(separator: " ").map(String.init) {
+            if let last = parts.last, last.hasPrefix("-"), !last.contains(" "), !word.hasPrefix("-"), last != "--" {
+                parts[parts.count - 1] = "\(last) \(word)"
+            } else {
+                parts.append(word)
+            }
+        }
+        return parts
+    }
+}
+
+/// The article about a command.
+struct HelpArticle: Equatable {
+    let title: String
+
+    /// The path in the repository.
+    let path: String
+
+    var text: String { "\(title), \(path)" }
+
+    private init(_ title: String, _ path: String) { (self.title, self.path) = (title, "Sources/\(path).md") }
+
+    /// Creates the article about a command, such as `["key", "add"]`, or else about the command above it; `nil` for a
+    /// command of another group.
+    init?(of words: [String]) {
+        let name = words.joined(separator: " ")
+        guard let article = Self.articles[name] ?? words.first.flatMap({ Self.articles[$0] }) else { return nil }
+        self = article
+    }
+
+    private static func ofCommands(_ title: String, _ name: String) -> HelpArticle {
+        HelpArticle(title, "AccountCommands/AccountCommands.docc/" + name)
+    }
+
+    private static let quickStart = ofCommands("Quick start: the account command", "QuickStart")
+    private static let scripting = ofCommands("Exit codes, JSON and variables", "Scripting")
+    private static let sessions = ofCommands("Use several accounts", "MultipleAccounts")
+    private static let programs = ofCommands("Give a token to a program", "GivingATokenToAProgram")
+    private static let git = ofCommands("Git", "Git")
+    private static let kubernetes = ofCommands("Kubernetes", "Kubernetes")
+    private static let containers = ofCommands("Docker, Podman and Skopeo", "Containers")
+    private static let mcp = ofCommands("MCP clients", "MCPClients")
+    private static let offline = HelpArticle("Work offline", "AccountOffline/AccountOffline.docc/WorkingOffline")
+
+    private static let articles = [
+        "": quickStart, "login": HelpArticle("Sign-in flows", "AccountKit/AccountKit.docc/SignInFlows"),
+        "login machine": ofCommands("CI and servers", "ScriptsAndCI"), "logout": quickStart, "whoami": scripting,
+        "status": scripting, "token": scripting, "refresh": scripting, "sessions": sessions, "switch": sessions,
+        "key": HelpArticle("Protect the key", "AccountKit/AccountKit.docc/ChoosingAKey"),
+        "exec": programs, "keep": programs, "rule": sessions, "setup": git,
+        "mcp": mcp, "headers": mcp, "git-credential": git, "kube-credential": kubernetes,
+        "docker-credential": containers, "doctor": ofCommands("Troubleshooting", "Troubleshooting"),
+        "sync": offline, "pending": offline, "resolve": offline,
+    ]
 }

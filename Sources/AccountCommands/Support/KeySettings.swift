@@ -1,5 +1,5 @@
-public import AccountKit
-public import ArgumentParser
+import AccountKit
+import ArgumentParser
 
 /// The key sources of a session's archive. A new archive has a key slot for each source.
 struct KeySettings: Codable, Equatable {
@@ -12,56 +12,47 @@ struct KeySettings: Codable, Equatable {
     var sources = [Source(kind: .keyFile)]
 
     func sources<App: AccountApplication>(
-        of session: SessionName, _ container: AppContainer, _: App.Type, isInteractive: Bool = true
-    ) throws(AccountError) -> [any KeySource] {
+        of session: SessionName, _: App.Type, isInteractive: Bool = true
+    ) throws(AccountError) -> [KeySource] {
         guard !sources.isEmpty else {
             throw AccountError(.misconfigured, "the settings of session \(session) contain no key for its archive")
         }
-        return try sources.map { source throws(AccountError) in
-            try source.keySource(of: session, container, App.self, isInteractive: isInteractive)
-        }
+        return sources.map { $0.keySource(of: session, App.self, isInteractive: isInteractive) }
     }
 }
 
 extension KeySettings.Source {
     func keySource<App: AccountApplication>(
-        of session: SessionName, _ container: AppContainer, _: App.Type, isInteractive: Bool = true
-    ) throws(AccountError) -> any KeySource {
+        of session: SessionName, _: App.Type, isInteractive: Bool = true
+    ) -> KeySource {
         switch kind {
-        case .keyFile: KeyFile(container: container, session: session)
+        case .keyFile: .file
         case .passphrase:
-            PassphraseKey { question in
+            .passphrase { question in
                 let prompt = PassphrasePrompt(session: session)
                 guard isInteractive else { throw prompt.isLocked }
                 return try prompt.answer(to: question)
             }
-        case .command: try CommandKey(command ?? [])
+        case .command: .command(command ?? [])
         case .environment:
-            EnvironmentKey(
-                variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
-        default:
-            throw AccountError(
-                .misconfigured, "this version does not support keys of kind \(kind)", hint: "update this program")
+            .environment(variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
         }
     }
 
-    package var text: String {
+    var text: String {
         switch kind {
         case .command: "command `\((command ?? []).joined(separator: " "))`"
-        default: kind.description
+        case .keyFile, .passphrase, .environment: kind.rawValue
         }
     }
 }
 
-extension KeyKind: ExpressibleByArgument {
-    /// The names of all kinds.
-    public static var allValueStrings: [String] { allCases.map(\.description) }
-}
+extension KeyKind: ExpressibleByArgument {}
 
 struct PassphrasePrompt {
     let session: SessionName
 
-    private var unlock: String { CommandHint(session: session).command("unlock") }
+    private var unlock: String { CommandHint(session: session).command("key unlock") }
     private var place: String { session == .default ? "" : " of session \(session)" }
 
     var isLocked: AccountError {
@@ -70,7 +61,7 @@ struct PassphrasePrompt {
             "the archive\(place) is locked by a passphrase", hint: "run `\(unlock)`")
     }
 
-    func answer(to question: PassphraseKey.Question) throws -> Secret {
+    func answer(to question: PassphraseQuestion) throws -> Secret {
         switch question {
         case .existing(let attempt):
             let text =

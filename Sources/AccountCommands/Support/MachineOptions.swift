@@ -3,50 +3,41 @@ import ArgumentParser
 
 /// The options of a sign-in without a user: as a client, or with the identity of a workload.
 struct MachineOptions<App: AccountApplication>: ParsableArguments {
-    @Flag(
-        help: ArgumentHelp(
-            """
-            Sign in as the client in --client-id, without a user; the client secret is in \(App.clientSecretVariable), \
-            unless --client-key names a key.
-            """,
-            visibility: App.acceptsIssuer ? .default : .hidden))
+    @Flag(help: "Sign in as the client in --client-id. The default, unless --workload is given.")
     var clientCredentials = false
 
     @Flag(
-        help: ArgumentHelp(
-            """
-            With --client-credentials, read the client secret from the first line of standard input. The secret is \
-            not stored: later token requests need \(App.clientSecretVariable).
-            """, visibility: App.acceptsIssuer ? .default : .hidden))
+        help: """
+            Read the client secret from the first line of standard input, instead of from \(App.clientSecretVariable). The \
+            secret is not stored: later token requests need \(App.clientSecretVariable).
+            """)
     var clientSecretStdin = false
 
     @Option(
         help: ArgumentHelp(
             """
-            With --client-credentials, authenticate with the private key in this file instead of with a secret \
-            (private_key_jwt). Only the path is stored: each token request reads the file.
-            """, valueName: "file", visibility: App.acceptsIssuer ? .default : .hidden))
+            Authenticate with the private key in this file instead of with a secret (private_key_jwt). Only the path \
+            is stored: each token request reads the file.
+            """, valueName: "file"))
     var clientKey: String?
 
     @Option(
         name: .customLong("client-key-id"),
-        help: ArgumentHelp(
-            "Key ID (kid) in the assertions that --client-key signs.", valueName: "id",
-            visibility: App.acceptsIssuer ? .default : .hidden))
+        help: ArgumentHelp("Key ID (kid) in the assertions that --client-key signs.", valueName: "id"))
     var clientKeyID: String?
 
     @Option(
         help: ArgumentHelp(
             "Audience of the assertions that --client-key signs, or that --workload must have (default: the issuer).",
-            valueName: "audience", visibility: App.acceptsIssuer ? .default : .hidden))
+            valueName: "audience"))
     var clientAssertionAudience: String?
 
     @Option(
         help: ArgumentHelp(
             """
-            Sign in with the identity that the platform gives this program, without a user: github-actions, gitlab, \
-            'env NAME', 'file PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion.
-            """, valueName: "source", visibility: App.acceptsIssuer ? .default : .hidden))
+            Sign in with the identity that the platform gives this program: github-actions, gitlab, 'env NAME', 'file \
+            PATH' or 'command PROGRAM ARGUMENTS'. Each token request uses a new assertion.
+            """, valueName: "source"))
     var workload: String?
 
     @Option(
@@ -54,13 +45,17 @@ struct MachineOptions<App: AccountApplication>: ParsableArguments {
             """
             How the service accepts the assertion of --workload: client-assertion, jwt-bearer or token-exchange \
             (default: the first one that its metadata lists).
-            """, valueName: "grant", visibility: App.acceptsIssuer ? .default : .hidden))
+            """, valueName: "grant"))
     var workloadGrant: String?
 
     /// Whether an option requests a sign-in without a user.
     var isGiven: Bool { clientCredentials || workload != nil }
 
-    func validate() throws {
+    /// Whether an option says how to authenticate as a client.
+    var authenticatesClient: Bool { clientSecretStdin || clientKey != nil || clientKeyID != nil }
+
+    /// Refuses contradictory options.
+    func check() throws {
         if workload == nil, workloadGrant != nil { throw ValidationError("--workload-grant requires --workload") }
         if clientCredentials || workload != nil, !App.acceptsIssuer {
             let option = clientCredentials ? "--client-credentials" : "--workload"
@@ -72,7 +67,9 @@ struct MachineOptions<App: AccountApplication>: ParsableArguments {
                 ("--client-key-id", clientKeyID != nil),
             ]
             if let given = keyOptions.first(where: \.1) {
-                throw ValidationError("\(given.0) requires --client-credentials")
+                throw ValidationError(
+                    workload == nil
+                        ? "\(given.0) requires --client-credentials" : "\(given.0) cannot be combined with --workload")
             }
             if clientAssertionAudience != nil, workload == nil {
                 throw ValidationError("--client-assertion-audience requires --client-key or --workload")

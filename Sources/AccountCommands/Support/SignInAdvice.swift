@@ -25,14 +25,14 @@ struct SignInAdvice: Equatable {
     /// Some services report each error in a request as `invalid_request`, and only the description names its cause.
     ///
     /// - Parameter way: How the user tried to sign in.
-    init?(_ code: OAuthErrorCode, description: String? = nil, way: SignInWay? = nil) {
+    init?(_ code: String, description: String? = nil, way: SignInWay? = nil) {
         switch code {
-        case .invalidScope: self = .scopes
-        case .invalidTarget: self = .noResource
+        case "invalid_scope": self = .scopes
+        case "invalid_target": self = .noResource
         case "invalid_redirect_uri", "redirect_uri_mismatch": self = .redirect
         case "invalid_client_metadata", "invalid_software_statement", "unapproved_software_statement":
             self.init("--client-id ID", "names a client that you registered at the service yourself")
-        case .unauthorizedClient, .unsupportedGrantType, "unsupported_response_type", "device_flow_disabled":
+        case "unauthorized_client", "unsupported_grant_type", "unsupported_response_type", "device_flow_disabled":
             let others = [(SignInWay.device, "--device"), (.browser, "--web")].filter { $0.0 != way }.map(\.1)
             self.init(
                 others.joined(separator: ", ") + " or --client-id ID",
@@ -41,7 +41,7 @@ struct SignInAdvice: Equatable {
         case "consent_required": self = .prompt("consent")
         case "interaction_required", "login_required": self = .prompt("login")
         case "account_selection_required": self = .prompt("select_account")
-        case .invalidRequest, .accessDenied:
+        case "invalid_request", "access_denied":
             guard let advice = Self.advice(for: description?.lowercased() ?? "") else { return nil }
             self = advice
         default: return nil
@@ -53,8 +53,8 @@ struct SignInAdvice: Equatable {
     /// - Parameter text: A text that contains the error code of the service, and its description.
     init?(mentionedIn text: String) {
         let words = text.split { !($0.isASCII && ($0.isLetter || $0 == "_")) }.map(String.init)
-        let codes: [OAuthErrorCode] = [.invalidScope, .invalidTarget, .invalidRequest]
-        guard let code = codes.first(where: { words.contains($0.rawValue) }),
+        let codes = ["invalid_scope", "invalid_target", "invalid_request"]
+        guard let code = codes.first(where: { words.contains($0) }),
             let advice = SignInAdvice(code, description: text), advice.appliesToRenewal
         else { return nil }
         self = advice

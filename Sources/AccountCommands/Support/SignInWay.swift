@@ -24,4 +24,7 @@ extension AccountApplication {
     }
 
     static func visibility(of ways: SignInWay...) -> ArgumentVisibility { offers(ways) ? .default : .hidden }
+
+    /// The visibility of an option that only the complete help shows.
+    static func moreVisibility(of ways: SignInWay...) -> ArgumentVisibility { offers(ways) ? HelpDetail.more : .hidden }
 }

@@ -3,27 +3,14 @@ import ArgumentParser
 
 /// The options that choose how a user signs in.
 struct SignInWayOptions<App: AccountApplication>: ParsableArguments {
-    @Flag(help: ArgumentHelp("Show a code to enter on another device.", visibility: App.visibility(of: .device)))
-    var device = false
-
-    @Flag(
-        inversion: .prefixedNo,
-        help: ArgumentHelp(
-            "With --device, also show the address as a QR code, if qrencode is installed.",
-            visibility: App.visibility(of: .device)))
-    var qr = true
-
     @Flag(
         help: ArgumentHelp(
             "Sign in with the browser on this machine, or paste the final address of a browser on another machine.",
             visibility: App.visibility(of: .browser)))
     var web = false
 
-    @Flag(
-        help: ArgumentHelp(
-            "Sign in with a browser on another machine, and paste the final address of that browser here.",
-            visibility: App.visibility(of: .browser)))
-    var paste = false
+    @Flag(help: ArgumentHelp("Show a code to enter on another device.", visibility: App.visibility(of: .device)))
+    var device = false
 
     @Flag(
         help: ArgumentHelp(
@@ -33,13 +20,33 @@ struct SignInWayOptions<App: AccountApplication>: ParsableArguments {
 
     @Flag(
         help: ArgumentHelp(
-            "Read the password from the first line of standard input.", visibility: App.visibility(of: .password)))
-    var passwordStdin = false
+            "Read an access token from the first line of standard input.", visibility: App.visibility(of: .token)))
+    var withToken = false
 
     @Flag(
         help: ArgumentHelp(
-            "Read an access token from the first line of standard input.", visibility: App.visibility(of: .token)))
-    var withToken = false
+            "The same as --web, but without opening a browser on this machine.",
+            visibility: App.moreVisibility(of: .browser)))
+    var paste = false
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            "With --device, also show the address as a QR code, if qrencode is installed.",
+            visibility: App.moreVisibility(of: .device)))
+    var qr = true
+
+    @Flag(
+        help: ArgumentHelp(
+            "Read the password from the first line of standard input.", visibility: App.moreVisibility(of: .password)))
+    var passwordStdin = false
+
+    static var none: SignInWayOptions {
+        var options = SignInWayOptions()
+        (options.web, options.device, options.password, options.withToken) = (false, false, false, false)
+        (options.paste, options.qr, options.passwordStdin) = (false, true, false)
+        return options
+    }
 
     /// Whether an option chooses a way.
     var isGiven: Bool { device || web || paste || usesPassword || withToken }

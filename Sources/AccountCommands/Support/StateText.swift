@@ -38,7 +38,7 @@ package enum StateText {
             case .serverError: "\(service) returned a server error"
             case .rateLimited: "the rate limit of \(service) is reached"
             case .unclearReply: "\(service) returned an unexpected response"
-            case .captivePortal: "another server responded instead of \(service) (a captive portal?)"
+            case .captivePortal: "another server, such as a captive portal, responded instead of \(service)"
             case .untrustedTLS: "the connection to \(service) is not secure"
             case .proxyAuthenticationRequired: "a proxy requires a user name and password"
             case .misconfigured: "\(service) is not set up for this request"
@@ -49,9 +49,9 @@ package enum StateText {
             case .cannotSave: "the archive cannot be changed"
             case .storeUnreachable: "the store cannot be reached"
             case .notSaved: "new tokens could not be saved"
-            default: "not confirmed by \(service) (\(reason.code))"
+            default: "not confirmed by \(service), \(reason.code)"
             }
-        var text = cause + (reason.detail.map { " (\($0))" } ?? "")
+        var text = cause + (reason.detail.map { " (\(hint.naming($0)))" } ?? "")
         if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }
         return keptText(text, account)
     }
@@ -141,6 +141,12 @@ package enum StateText {
         text.hasPrefix("http") ? text : text.prefix(1).uppercased() + text.dropFirst()
     }
 
+    /// Returns that no user is signed in, why, and the command that signs in.
+    static func summary(of signOut: SignOut, _ hint: CommandHint) -> String {
+        let reason = signOut.reason == .neverSignedIn ? "" : ", \(error(of: signOut, hint).message)"
+        return "no\(reason): `\(hint.command("login"))`"
+    }
+
     /// The error of a command that needs an account.
     static func error(of signOut: SignOut, _ hint: CommandHint) -> AccountError {
         let end = signOut.date.map { " \(relative($0))" } ?? ""
@@ -174,7 +180,7 @@ package enum StateText {
 
 extension Account {
     func isOver(at date: Date) -> Bool {
-        !credentials.isRenewable && credentials.expires(within: .zero, of: date)
+        !credentials.isRenewable && credentials.isExpired(at: date)
             && !credentials.isFromFuture(at: date)
     }
 }

@@ -23,15 +23,25 @@ struct TargetOptions: ParsableArguments {
         return options
     }
 
+    /// Reads an option, and returns whether the reader accepts it.
+    mutating func read(_ option: Substring, from words: inout PlainArguments) -> Bool {
+        switch option {
+        case "--audience": words.read(&audience)
+        case "--resource": words.read(&resources)
+        case "--scope": words.read(&scopes)
+        default: false
+        }
+    }
+
     func validate() throws {
         guard audience == nil || resources.isEmpty else {
             throw ValidationError(
-                "--audience and --resource both specify an API: use the one that the service supports")
+                "--audience and --resource both specify an API", hint: "use the one that the service supports")
         }
         do {
             _ = try target()
         } catch {
-            throw ValidationError(error.message)
+            throw ValidationError(error.message.inCommandWords, hint: error.hint?.inCommandWords)
         }
     }
 

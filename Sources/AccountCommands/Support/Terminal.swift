@@ -44,7 +44,7 @@ package enum Terminal {
 
     /// Prints a message on standard error, with a symbol in front on a terminal. A failure is ignored.
     package static func say(_ mark: StyledText.Mark?, _ text: StyledText) {
-        let line = text.rendered(with: mark, isStyled: isStyled(.error)) + "\n"
+        let line = text.rendered(with: mark, isStyled: isStyled(.error)).inCommandWords + "\n"
         try? write(Array(line.utf8), to: Stream.error.rawValue)
     }
 
@@ -78,14 +78,14 @@ package enum Terminal {
     package static func printLine(_ text: String) throws { try printText(text.shown + "\n") }
 
     package static func printLine(_ mark: StyledText.Mark? = nil, styled text: StyledText) throws {
-        try printText(text.rendered(with: mark, isStyled: isStyled(.output)) + "\n")
+        try printText(text.rendered(with: mark, isStyled: isStyled(.output)).inCommandWords + "\n")
     }
 
     /// Prints a paragraph. On a terminal, breaks it between words, and indents all lines but the first by two more
     /// columns.
     static func printParagraph(_ text: String, mark: StyledText.Mark? = nil, indent: Int = 0) throws {
         let margin = String(repeating: " ", count: indent)
-        let text = text.shown
+        let text = text.shown.inCommandWords
         let lines = isTerminal(.output) ? text.lines(within: size(of: .output).columns - indent - 2) : [text]
         try printLine(mark, styled: StyledText(margin + lines.joined(separator: "\n  " + margin)))
     }

@@ -19,11 +19,17 @@ package enum ArchivePropertyList {
     private static let overhead = encode(sealed: [UInt8]()).count
 
     package static func encode(sealed: some Collection<UInt8>) -> [UInt8] {
-        var bytes = prefix + bigEndian(UInt32(sealed.count)) + sealed
-        let tableOffset = UInt64(bytes.count)
-        bytes += objectOffsets.flatMap(bigEndian)
-        bytes += [0, 0, 0, 0, 0, 0, 4, 1] + bigEndian(UInt64(7)) + bigEndian(UInt64(0)) + bigEndian(tableOffset)
-        return bytes
+        head(byteCount: sealed.count) + sealed + tail(byteCount: sealed.count)
+    }
+
+    /// Returns the bytes before the data: all until the length of the data.
+    private static func head(byteCount: Int) -> [UInt8] { prefix + bigEndian(UInt32(byteCount)) }
+
+    /// Returns the bytes after the data: the table of offsets and the trailer.
+    private static func tail(byteCount: Int) -> [UInt8] {
+        let tableOffset = UInt64(prefix.count + 4 + byteCount)
+        return objectOffsets.flatMap(bigEndian) + [0, 0, 0, 0, 0, 0, 4, 1] + bigEndian(UInt64(7)) + bigEndian(UInt64(0))
+            + bigEndian(tableOffset)
     }
 
     package static func decode(_ bytes: [UInt8]) throws(EnvelopeError) -> [UInt8] {
@@ -35,11 +41,11 @@ package enum ArchivePropertyList {
             throw .unsupported("archive version \(bytes[versionOffset])")
         }
         guard bytes.starts(with: prefix) else { throw .damaged("it is not an account archive") }
-        let sealed = Array(bytes.dropFirst(prefix.count + 4).prefix(max(0, bytes.count - overhead)))
-        guard encode(sealed: sealed) == bytes else {
-            throw .damaged("it is truncated, or its end is not valid")
-        }
-        return sealed
+        let byteCount = bytes.count - overhead
+        guard byteCount >= 0, bytes.starts(with: head(byteCount: byteCount)),
+            bytes.dropFirst(prefix.count + 4 + byteCount).elementsEqual(tail(byteCount: byteCount))
+        else { throw .damaged("it is truncated, or its end is not valid") }
+        return Array(bytes.dropFirst(prefix.count + 4).prefix(byteCount))
     }
 
     private static func bigEndian(_ value: some FixedWidthInteger) -> [UInt8] {

@@ -37,12 +37,13 @@ package struct KeySlot: Hashable, Sendable {
         _ new: ArchiveKeys.NewSlot, wrapping dataKey: GuardedBytes, storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) {
         // With any other combination, it would be possible to write a slot but not to read it.
-        switch (new.opener, new.kind) {
-        case (.passphrase, .passphrase): cost = new.cost
-        case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment):
-            guard raw.count == Self.keyByteCount else { throw .unfitKey(new.kind) }
+        switch new.kind {
+        case .passphrase:
+            guard case .passphrase = new.opener else { throw .unfitKey(new.kind) }
+            cost = new.cost
+        case .keyFile, .command, .environment:
+            guard case .key(let raw) = new.opener, raw.count == Self.keyByteCount else { throw .unfitKey(new.kind) }
             cost = nil
-        default: throw .unfitKey(new.kind)
         }
         kind = new.kind
         created = new.created

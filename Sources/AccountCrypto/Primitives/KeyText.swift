@@ -26,6 +26,18 @@ extension GuardedBytes {
         }
     }
 
+    /// The 44 characters of a key of 32 bytes in Base64 (RFC 4648, section 4), and a null byte.
+    package var keyText: GuardedBytes {
+        precondition(count == 32, "a key has 32 bytes")
+        return withUnsafeBytes { key in
+            GuardedBytes(count: 45) { text in
+                _ = sodium_bin2base64(
+                    text.baseAddress!.assumingMemoryBound(to: CChar.self), text.count,
+                    key.baseAddress!.assumingMemoryBound(to: UInt8.self), key.count, sodium_base64_VARIANT_ORIGINAL)
+            }
+        }
+    }
+
     private typealias Decoding = (
         UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<Int>, UnsafeMutablePointer<UnsafePointer<CChar>?>
     ) -> Int32

@@ -27,7 +27,7 @@ struct BlobFolder: Sendable {
     /// process may have just replaced it.
     func blob(_ id: String, _ name: BlobName, at date: Date) throws -> OfflineBlob? {
         try directory.checkTrust()
-        guard let blob = try OfflineBlob(id, name, in: path, format, memory) else { return nil }
+        guard let blob = try OfflineBlob(name, in: path, format, memory) else { return nil }
         touch(name, at: date)
         return blob
     }

@@ -31,7 +31,7 @@ actor BlobReception {
     private let resumption: PartialBlob.Resumption?
     private let limit: Int
     private let check: @Sendable () async throws -> Void
-    private let report: @Sendable (BlobProgress) -> Void
+    private let report: BlobProgress
 
     private var response: BlobResponse?
     private var total: Int?
@@ -47,7 +47,7 @@ actor BlobReception {
     init(
         _ partial: PartialBlob, _ request: HTTPRequest, of remote: any RemoteBlob,
         resuming resumption: PartialBlob.Resumption?, limit: Int,
-        checking check: @escaping @Sendable () async throws -> Void, report: @escaping @Sendable (BlobProgress) -> Void
+        checking check: @escaping @Sendable () async throws -> Void, report: @escaping BlobProgress
     ) {
         self.partial = partial
         self.request = request
@@ -83,7 +83,7 @@ actor BlobReception {
                 try await check()
             }
             try await BlockingWork.run { [partial] in try partial.append(piece) }
-            report(BlobProgress(completed: count, total: total))
+            report(count, total)
         } catch {
             if failure == nil { failure = error }
             throw error

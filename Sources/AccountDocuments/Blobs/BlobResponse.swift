@@ -48,7 +48,7 @@ enum BlobResponse {
             let isMissing = [404, 410].contains(head.status.code) && !head.namesMissingPermission
             self =
                 isMissing && remote.isFromService(head, body)
-                ? .gone(AccountError(.requestFailed, "the service no longer has the blob (\(head.status.code))"))
+                ? .gone(AccountError(.requestRefused, "the service no longer has the blob (\(head.status.code))"))
                 : .failed(AccountError(blob: head, body))
         }
     }
@@ -102,7 +102,7 @@ enum BlobResponse {
     }
 
     static func unusable(_ what: String) -> AccountError {
-        AccountError(.requestFailed, "the service sent \(what)")
+        AccountError(.requestRefused, "the service sent \(what)")
     }
 }
 
@@ -150,7 +150,7 @@ extension AccountError {
         case .signIn(let words):
             self.init(.notSignedIn, "the service no longer accepts this session (\(words)): sign in again")
         case .refused(let words) where isMissing && !head.namesMissingPermission:
-            self.init(.requestFailed, "a server responded that it does not have the blob (\(words))")
+            self.init(.requestRefused, "a server responded that it does not have the blob (\(words))")
         case .conflict(let words):
             self.init(
                 .conflict,
@@ -167,7 +167,7 @@ extension AccountError {
             self.init(.cancelled, "cancelled: the received part is kept, and the next download continues from there")
         case let error as SystemCallError:
             self.init(.inaccessible, "the blob cannot be stored; nothing was changed", cause: error)
-        default: self.init(.requestFailed, "the response is not from this service", cause: error)
+        default: self.init(.requestRefused, "the response is not from this service", cause: error)
         }
     }
 }

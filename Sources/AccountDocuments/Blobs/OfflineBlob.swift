@@ -13,9 +13,6 @@ public import Foundation
 /// The methods read the bytes from the disk, unless the bytes are in memory. If the blob was removed or replaced on the
 /// disk, the methods throw an error. In this case, get the blob from ``OfflineBlobs`` again.
 public struct OfflineBlob: Sendable {
-    /// The blob's ID at the service.
-    public let id: String
-
     /// The size of the blob in bytes.
     public let byteCount: Int
 
@@ -35,7 +32,7 @@ public struct OfflineBlob: Sendable {
     /// Opens the file of a blob, which was complete when it received its name. Returns `nil` if the file is missing or
     /// not usable.
     init?(
-        _ id: String, _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
+        _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
     ) throws(SystemCallError) {
         let path = folder + "/" + name.file
         // AccountKit has not created a link or a folder with this name.
@@ -50,14 +47,13 @@ public struct OfflineBlob: Sendable {
         guard let (record, _) = try format.readHead(of: file, name), let byteCount = record.byteCount,
             try file.status().byteCount == BlobFormat.fileByteCount(of: byteCount)
         else { return nil }
-        self.init(id: id, byteCount: byteCount, record: record, name: name, path: path, format: format, memory: memory)
+        self.init(byteCount: byteCount, record: record, name: name, path: path, format: format, memory: memory)
     }
 
     init(
-        id: String, byteCount: Int, record: BlobRecord, name: BlobName, path: String, format: BlobFormat,
+        byteCount: Int, record: BlobRecord, name: BlobName, path: String, format: BlobFormat,
         memory: BlobMemory
     ) {
-        self.id = id
         self.byteCount = byteCount
         self.record = record
         self.name = name

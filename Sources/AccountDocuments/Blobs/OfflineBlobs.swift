@@ -28,11 +28,9 @@ import Foundation
 /// The blobs are in the app's caches, encrypted with the key of the signed-in user. If the blobs exceed the maximum
 /// size, AccountKit removes the least recently used blobs. A sign-out destroys the key.
 public final class OfflineBlobs: Sendable {
-    /// The adapter for the service.
-    public let remote: any RemoteBlob
+    let remote: any RemoteBlob
 
-    /// The approximate maximum size on the disk, in bytes, and the maximum size of one blob.
-    public let maximumByteCount: Int
+    let maximumByteCount: Int
 
     /// The maximum length of the beginning of a response to an upload that the adapter receives.
     private static let maximumAnswerByteCount = 64 << 10
@@ -87,13 +85,16 @@ public final class OfflineBlobs: Sendable {
     /// - Parameters:
     ///   - id: The ID of the blob at the service.
     ///   - owner: The owner of the blob, such as the ID of an item. ``remove(ownedBy:)`` removes all blobs of an owner.
-    ///   - progress: A function that receives the progress of a download.
+    ///   - progress: A function that receives the progress of a download: the number of transferred bytes, including bytes of
+    ///     earlier attempts that are not transferred again, and the total size in bytes, or `nil` if the service did not send
+    ///     it.
     /// - Throws: `serviceUnavailable` if the service is unreachable, or if the download was interrupted (the next call
-    ///   continues it); `requestFailed` if the service does not have the blob or sends other data; `notSignedIn` if the
+    ///   continues it); `requestRefused` if the service does not have the blob or sends other data; `notSignedIn` if the
     ///   user has signed out or the service has ended the session; `tooLarge` if the blob is larger than
-    ///   ``maximumByteCount``; `inaccessible` if AccountKit cannot store the blob, for example on a full disk.
+    ///   `maximumByteCount`; `inaccessible` if AccountKit cannot store the blob, for example on a full disk.
     public func blob(
-        _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
+        _ id: String, owner: String,
+        progress: @escaping @Sendable (_ completed: Int, _ total: Int?) -> Void = { _, _ in }
     ) async throws(AccountError) -> OfflineBlob {
         try await errors {
             if let stored = try await storedBlob(id, owner) { return stored }
@@ -124,11 +125,12 @@ public final class OfflineBlobs: Sendable {
     /// - Parameters:
     ///   - id: The ID of the blob at the service.
     ///   - owner: The owner of the blob.
-    ///   - progress: A function that receives the progress of a download.
+    ///   - progress: A function that receives the progress of a download, as for ``blob(_:owner:progress:)``.
     /// - Throws: The errors of ``blob(_:owner:progress:)``. If the service no longer has the blob, this method also
     ///   removes the stored blob. A 404 of another server, such as a proxy, does not remove the stored blob.
     public func refresh(
-        _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
+        _ id: String, owner: String,
+        progress: @escaping @Sendable (_ completed: Int, _ total: Int?) -> Void = { _, _ in }
     ) async throws(AccountError) -> OfflineBlob {
         try await errors {
             let stored = try await storedBlob(id, owner)
@@ -140,7 +142,7 @@ public final class OfflineBlobs: Sendable {
 
     private func download(
         _ id: String, _ name: BlobName, replacing stored: OfflineBlob?,
-        _ progress: @escaping @Sendable (BlobProgress) -> Void
+        _ progress: @escaping BlobProgress
     ) async throws -> OfflineBlob {
         var partial: PartialBlob?
         var pause = Duration.milliseconds(5)
@@ -170,7 +172,7 @@ public final class OfflineBlobs: Sendable {
 
     private func download(
         _ id: String, _ name: BlobName, to partial: PartialBlob, replacing stored: OfflineBlob?,
-        _ progress: @escaping @Sendable (BlobProgress) -> Void
+        _ progress: @escaping BlobProgress
     ) async throws -> OfflineBlob {
         var resumption = try await BlockingWork.run { try partial.resume() }
         while true {
@@ -264,11 +266,11 @@ public final class OfflineBlobs: Sendable {
     /// - Returns: The entity tag of the new version, if the service sent one.
     /// - Throws: `conflict` if the service's version does not match the condition; `serviceUnavailable` if there was no
     ///   response from the service, although the service may have stored the file; `inaccessible` if the file cannot be read;
-    ///   `notSignedIn`; `requestFailed`.
+    ///   `notSignedIn`; `requestRefused`.
     @discardableResult
     public func upload(
         contentsOf path: String, as id: String, owner: String, if condition: BlobCondition = .always,
-        progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ completed: Int, _ total: Int?) -> Void = { _, _ in }
     ) async throws(AccountError) -> String? {
         try await errors {
             try await store.requireCurrent(key)

@@ -52,20 +52,18 @@ extension RemoteBlob {
     }
 }
 
-/// A body of any size in pieces: its size in bytes, and a function that returns the pieces from the beginning. The
-/// transport may call the function more than once.
-public typealias RemoteBlobBody = (
-    byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
-)
-
 /// A function that sends a request with the authorization of the account and with bodies of any size, for example with
 /// `AuthenticatedClient.stream`.
+///
+/// The body consists of its size in bytes, and a function that returns the pieces from the beginning. The transport may call
+/// that function more than once.
 ///
 /// If the status of the response is from 200 to 299, the function passes the body to `receive` in pieces, each with the
 /// head. If `receive` throws an error, the request ends. For any other status, the function returns the whole body.
 public typealias RemoteBlobTransport =
     @Sendable (
-        _ request: HTTPRequest, _ body: RemoteBlobBody?,
+        _ request: HTTPRequest,
+        _ body: (byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>)?,
         _ receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void
     ) async throws -> (head: HTTPResponse, body: Data)
 
@@ -81,17 +79,5 @@ public enum BlobCondition: Sendable, Hashable {
     case absent
 }
 
-/// The progress of a transfer.
-public struct BlobProgress: Sendable, Hashable {
-    /// The number of transferred bytes, including bytes of earlier attempts that are not transferred again.
-    public var completed: Int
-
-    /// The total size in bytes, or `nil` if the service did not send it.
-    public var total: Int?
-
-    /// Creates a progress report.
-    public init(completed: Int, total: Int?) {
-        self.completed = completed
-        self.total = total
-    }
-}
+/// Receives the number of transferred bytes and, if it is known, the total size in bytes.
+typealias BlobProgress = @Sendable (_ completed: Int, _ total: Int?) -> Void

@@ -22,10 +22,10 @@ final class UploadedFile: Sendable {
     /// The copy, or `nil` if there is none. If the copy fails, the upload continues.
     private let copy: Mutex<PartialBlob?>
     private let state = Mutex(State())
-    private let report: @Sendable (BlobProgress) -> Void
+    private let report: BlobProgress
 
     init(
-        _ path: String, report: @escaping @Sendable (BlobProgress) -> Void, copyingTo makeCopy: (Int) -> PartialBlob?
+        _ path: String, report: @escaping BlobProgress, copyingTo makeCopy: (Int) -> PartialBlob?
     ) throws(AccountError) {
         self.path = path
         let file = try path.openFile(followingLinks: true)
@@ -76,7 +76,7 @@ final class UploadedFile: Sendable {
         }
         guard !piece.isEmpty else { return nil }
         writeCopy { try $0.append(piece) }
-        report(BlobProgress(completed: sent, total: byteCount))
+        report(sent, byteCount)
         return Data(piece)
     }
 

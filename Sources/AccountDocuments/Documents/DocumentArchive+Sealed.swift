@@ -26,7 +26,7 @@ extension DocumentArchive {
     /// - Throws: `notSignedIn` if no user is signed in; `invalidArgument` if the name is not valid.
     public init(
         _ name: String, of store: AccountStore, in container: AppContainer, format: DocumentFormat = .binary,
-        files: FileIDs? = nil
+        files: (@Sendable (_ value: Value) -> [String])? = nil
     ) async throws(AccountError) {
         let key = try await store.offlineKey()
         let user = key.seal.keyedID(name.utf8, type: "folder of documents").hexadecimal

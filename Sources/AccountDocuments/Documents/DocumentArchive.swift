@@ -25,10 +25,10 @@ import AccountSupport
 /// separate files, `Notes/<id>`, and store the IDs of the files in the document: see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// The maximum size of a document: 64 MiB.
-    public static var maximumByteCount: Int { 64 << 20 }
+    package static var maximumByteCount: Int { 64 << 20 }
 
     /// A function that returns the IDs of the files that a document names.
-    public typealias FileIDs = @Sendable (_ value: Value) -> [String]
+    package typealias FileIDs = @Sendable (_ value: Value) -> [String]
 
     /// The path of the document.
     public let path: String
@@ -53,7 +53,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///     the document no longer names.
     /// - Throws: `invalidArgument` if the name is not valid.
     public init(
-        _ name: String, in container: AppContainer, format: DocumentFormat = .binary, files: FileIDs? = nil
+        _ name: String, in container: AppContainer, format: DocumentFormat = .binary,
+        files: (@Sendable (_ value: Value) -> [String])? = nil
     ) throws(AccountError) {
         try self.init(
             name, folder: container.documentsPath, root: container.root, format: format, seal: nil, files: files)
@@ -118,7 +119,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Returns: The value, or `nil` if there is no document yet.
     /// - Throws: `damaged` if the document cannot be read, or if there are files whose document is missing;
     ///   `inaccessible`, `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or
-    ///   `authenticationFailed` if the document is encrypted and cannot be opened. The document stays unchanged.
+    ///   `wrongKeyOrDamaged` if the document is encrypted and cannot be opened. The document stays unchanged.
     public func read() throws(AccountError) -> Value? {
         if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
         guard let attachments, try attachments.files.hasFiles() else { return nil }
@@ -248,7 +249,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Parameters:
     ///   - id: The ID of the file.
     ///   - destination: The path of the copy.
-    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it cannot be decrypted;
+    /// - Throws: `damaged` if the file is missing; `wrongKeyOrDamaged` if it cannot be decrypted;
     ///   `inaccessible` if the copy cannot be written.
     public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
         let files = try files()

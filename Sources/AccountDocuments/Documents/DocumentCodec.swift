@@ -40,7 +40,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         guard let sealed = SealedDocument(bytes) else {
             guard seal == nil else {
                 throw AccountError(
-                    .authenticationFailed, "\(path) is not a sealed document, or is damaged; it was not changed")
+                    .wrongKeyOrDamaged, "\(path) is not a sealed document, or is damaged; it was not changed")
             }
             return try decodePlain(bytes)
         }
@@ -56,7 +56,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         let id = seal.keyedID(name.utf8, type: Self.sealedType)
         guard let plaintext = seal.open(sealed.sealed, type: Self.sealedType, id: id) else {
             throw AccountError(
-                .authenticationFailed,
+                .wrongKeyOrDamaged,
                 "\(path) does not open: the key is wrong, or the file was changed. AccountKit left the file in place")
         }
         return try decodePlain(plaintext)

@@ -25,7 +25,7 @@ struct FileContent: Sendable {
     func restore(_ input: borrowing FileDescriptor, to output: borrowing FileDescriptor, id: String) throws {
         guard let chunks else { return try copy(input, to: output) }
         let damage = AccountError(
-            .authenticationFailed, "\(input.path) does not open: the key is wrong, or the file was changed")
+            .wrongKeyOrDamaged, "\(input.path) does not open: the key is wrong, or the file was changed")
         let header = try input.piece(byteCount: ChunkSeal.headerByteCount)
         guard var file = chunks.file(id: id, header: header) else { throw damage }
         var chunk = try input.piece(byteCount: ChunkSeal.sealedChunkByteCount)

@@ -36,9 +36,6 @@ import Foundation
 public struct OtherKeys: Sendable, Hashable {
     private var values: [String: PropertyListValue] = [:]
 
-    /// Whether there are no other members.
-    public var isEmpty: Bool { values.isEmpty }
-
     /// Creates a value without members, for a new dictionary.
     public init() {}
 
@@ -64,7 +61,7 @@ public struct OtherKeys: Sendable, Hashable {
 
     /// Adds the members to the dictionary of an encoder.
     public func encode(to encoder: any Encoder) throws {
-        guard !isEmpty else { return }
+        guard !values.isEmpty else { return }
         var container = encoder.container(keyedBy: AnyKey.self)
         for (key, value) in values { try container.encode(value, forKey: AnyKey(stringValue: key)) }
     }

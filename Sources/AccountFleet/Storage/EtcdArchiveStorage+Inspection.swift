@@ -55,7 +55,7 @@ extension EtcdArchiveStorage {
             observations.append(
                 StorageObservation(
                     "TLS",
-                    client.credentials.certificateFile == nil ? "yes" : "yes, with a certificate of this machine"))
+                    client.credentials.files.certificate == nil ? "yes" : "yes, with a certificate of this machine"))
         }
         if let roles = await roles { observations.append(roles) }
         return observations

@@ -56,7 +56,7 @@ struct AuthorizationResponse: Sendable, Equatable {
             throw .unclear("the browser returned from a service other than \(issuer.identifier)")
         case nil where namesIssuer:
             let code =
-                if case .oauthError(let code, _)? = failure { "; unverified error: \(code.rawValue)" } else { "" }
+                if case .oauthError(let code, _)? = failure { "; unverified error: \(code)" } else { "" }
             throw .unclear(
                 "the response does not name the issuer (iss), although the service's metadata says that it will\(code)")
         default: break

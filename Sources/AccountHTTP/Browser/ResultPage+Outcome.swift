@@ -17,7 +17,7 @@ extension ResultPage {
         }
         let failure = error is AccountError ? .noResponse(.cancelled) : AuthorityError(error)
         switch failure {
-        case .oauthError(.accessDenied, let description): self = .refused(text.shown(description))
+        case .oauthError("access_denied", let description): self = .refused(text.shown(description))
         default: self = .failed(text.shown(Self.reason(failure)) ?? "the service returned an unexpected response")
         }
     }
@@ -27,16 +27,15 @@ extension ResultPage {
         case .noResponse(.cancelled): "the sign-in was cancelled in the terminal"
         case .noResponse(let failure): "\(failure)"
         case .notSent(let failure): reason(failure)
-        case .oauthError(.invalidGrant, let description):
+        case .oauthError("invalid_grant", let description):
             "the service reports that the sign-in has expired or was already used" + bracketed(description)
-        case .oauthError(.serverError, let description), .oauthError(.temporarilyUnavailable, let description):
+        case .oauthError("server_error", let description), .oauthError("temporarily_unavailable", let description):
             "the service returned a server error" + bracketed(description)
         case .oauthError(let code, let description):
-            "the service responded with \(code.rawValue)" + bracketed(description)
+            "the service responded with \(code)" + bracketed(description)
         case .unavailable(let status, _): "the service returned a server error (\(status))"
-        case .badRequest: "the service rejected the request (400)"
         case .refused(let status): "the service rejected the request (\(status))"
-        case .bearerChallenge, .unauthorized, .forbidden: "the service rejected the token that it just issued"
+        case .unauthorized, .forbidden: "the service rejected the token that it just issued"
         case .proxyAuthenticationRequired: "a proxy requires credentials"
         case .otherUser: "the service returned contradictory information about the user"
         case .untrustedTLS(let detail), .intercepted(let detail), .unclear(let detail), .misconfigured(let detail),

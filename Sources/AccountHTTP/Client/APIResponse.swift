@@ -35,15 +35,17 @@ public struct APIResponse: Sendable {
             return
         }
         let words = Self.words(in: response, ServerText(secrets: secrets)).map { ": \($0)" } ?? ""
-        failure = AccountError(.requestFailed, "\(origin) responded with status \(head.status.code)\(words)")
+        failure = AccountError(
+            .init(status: head.status.code), "\(origin) responded with status \(head.status.code)\(words)")
     }
 
     /// Decodes the body from JSON.
     ///
     /// - Throws: An `AccountError` that names the API. `serviceUnavailable` if another server responded, such as a
-    ///   captive portal: with a web page, a redirect to another host, or status 511. `requestFailed` with the status and
-    ///   the explanation of the service if the status is not from 200 to 299, or with the place in the JSON if the value
-    ///   has another form.
+    ///   captive portal: with a web page, a redirect to another host, or status 511. If the status is not from 200 to 299,
+    ///   the error contains the status and the explanation of the service, and its code is `serviceUnavailable` for 408,
+    ///   425, 429 and 5xx, and `requestRefused` for any other status. `requestRefused` with the place in the JSON if the
+    ///   value has another form.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         if let failure { throw failure }
         do {
@@ -51,7 +53,7 @@ public struct APIResponse: Sendable {
         } catch {
             // The text of the decoder's error may repeat values of the response, so it is not the cause.
             throw AccountError(
-                .requestFailed,
+                .requestRefused,
                 "the response from \(origin) has an unexpected form (\(error.reason ?? "it is not the expected JSON"))")
         }
     }

@@ -9,9 +9,7 @@ public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// A body in pieces: its length in bytes, and a function that returns the pieces from the beginning. If the client
-    /// repeats the request, it calls the function again.
-    public typealias BodyStream = (
+    typealias BodyStream = (
         byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
     )
 
@@ -27,14 +25,16 @@ extension AuthenticatedClient {
     ///
     /// - Parameters:
     ///   - request: The request, as for ``send(_:body:)``.
-    ///   - body: The body of the request.
+    ///   - body: The body of the request in pieces: its length in bytes, and a function that returns the pieces from the
+    ///     beginning.
     ///   - receive: Receives each piece of the response body, with the head of the response, if the status is from 200
     ///     to 299. If this function throws an error, the request ends.
     /// - Returns: The response. If the client passed the body to `receive`, the body in the response is empty.
     /// - Throws: The errors of `receive` and `body`, and those of ``send(_:body:)``. If the response is incomplete,
     ///   `serviceUnavailable`.
     public func stream(
-        _ request: HTTPRequest, body: BodyStream? = nil,
+        _ request: HTTPRequest,
+        body: (byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>)? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void
     ) async throws -> APIResponse {
         var sent = try serviceRequest(request.method, url(of: request), request.headerFields, nil)

@@ -161,7 +161,7 @@ public struct AuthenticatedClient: Sendable {
     ///   - `insufficientScope` for a 403 with `error="insufficient_scope"` (RFC 6750, section 3.1), and
     ///     `stepUpRequired` for a 401 with `acr_values` or `max_age` (RFC 9470, section 3). The error's
     ///     `accessRequirement` contains the missing scopes or the required authentication
-    ///   - `requestFailed` if the response is too long
+    ///   - `requestRefused` if the response is too long
     ///   - `cancelled` if the task was cancelled
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
         try await send(request.method, url(of: request), request.headerFields, body)
@@ -212,7 +212,7 @@ public struct AuthenticatedClient: Sendable {
         }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
-                .requestFailed, "the response from \(place) is longer than \(maximumResponseLength) bytes")
+                .requestRefused, "the response from \(place) is longer than \(maximumResponseLength) bytes")
         }
         return APIResponse(response, from: place, hiding: [])
     }
@@ -335,7 +335,7 @@ public struct AuthenticatedClient: Sendable {
         }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
-                .requestFailed, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
+                .requestRefused, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
         return (
             APIResponse(response, from: origin, hiding: [credentials.accessToken]),
@@ -375,13 +375,13 @@ public struct AuthenticatedClient: Sendable {
     /// `nil` for any other response.
     func refusal(in response: ServiceResponse, of credentials: Credentials) -> AuthorityError? {
         let parser = ResponseParser(.userInfo, quirks: quirks, isProved: credentials.requiresProof)
-        if parser.namesInvalidToken(response) { return .bearerChallenge(error: "invalid_token") }
+        if parser.namesInvalidToken(response) { return .unauthorized(error: "invalid_token") }
         do throws(AuthorityError) {
             try parser.acknowledgement(in: response)
             return nil
         } catch {
             switch error {
-            case .bearerChallenge, .unauthorized: return error
+            case .unauthorized: return error
             default: return nil
             }
         }

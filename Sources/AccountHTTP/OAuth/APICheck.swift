@@ -55,7 +55,7 @@ struct APICheck: Sendable {
                 .compactMap { $0.parameters["error"] }
             // These errors are about the proof, and not about the token (RFC 9449, section 7.1).
             let proofError = errors.first { $0 == "invalid_dpop_proof" || $0 == "use_dpop_nonce" }
-            return proofError.map { .bearerChallenge(error: $0) } ?? .unauthorized
+            return .unauthorized(error: proofError)
         case 300..<400:
             let target = response.head.headerFields[.location].flatMap { try? ServiceURL($0) }
             guard let target, ServiceURL(at: target, path: "") != ServiceURL(at: url, path: "") else { return nil }

@@ -132,14 +132,14 @@ struct ClientAuthenticator: Sendable {
         do throws(AuthorityError) {
             return try await body(client)
         } catch {
-            guard case .oauthError(.invalidClient, _) = error else { throw error }
+            guard case .oauthError("invalid_client", _) = error else { throw error }
             for other in try await alternatives(to: client) {
                 do throws(AuthorityError) {
                     let value = try await body(other)
                     learned.form = other.authentication
                     return value
                 } catch let second {
-                    if case .oauthError(.invalidClient, _) = second { continue }
+                    if case .oauthError("invalid_client", _) = second { continue }
                     // Any other OAuth error means that the service recognizes the client.
                     if case .oauthError = second { learned.form = other.authentication }
                     throw second

@@ -123,7 +123,7 @@ struct ClientChooser: Sendable {
         do throws(AuthorityError) {
             return try await body(chosen)
         } catch {
-            guard case .oauthError(.invalidClient, _) = error, chosen.isRegistration else { throw error }
+            guard case .oauthError("invalid_client", _) = error, chosen.isRegistration else { throw error }
             registrar.state.noteRejection(of: chosen.client.id)
             return try await body(try await chooseClient(for: scopes, grant: grant))
         }

@@ -179,3 +179,13 @@ struct Discovery: Sendable {
         return url
     }
 }
+
+extension AuthorityError {
+    /// What a server answered instead of a document.
+    var answerText: String {
+        switch self {
+        case .intercepted(let text), .unclear(let text), .misconfigured(let text): text
+        default: "\(SessionDecision.reason(for: self))"
+        }
+    }
+}

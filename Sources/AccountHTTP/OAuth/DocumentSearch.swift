@@ -143,12 +143,4 @@ extension AuthorityError {
         default: false
         }
     }
-
-    /// What a server answered instead of a document.
-    var answerText: String {
-        switch self {
-        case .intercepted(let text), .unclear(let text), .misconfigured(let text): text
-        default: "\(SessionDecision.reason(for: self))"
-        }
-    }
 }

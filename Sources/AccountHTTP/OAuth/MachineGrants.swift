@@ -46,7 +46,7 @@ struct MachineGrants: Sendable {
         _ machine: MachineGrant, as client: RegisteredClient, resources: [String], at stored: TokenEndpoint? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         guard machine.type == MachineGrant.clientCredentials else {
-            throw .misconfigured("this session requires a later version of AccountKit")
+            throw .unknownGrant(signIn: "--client-credentials")
         }
         // Only a confidential client may use this grant.
         guard client.isConfidential else { throw clients.missingSecret(of: client) }
@@ -56,5 +56,14 @@ struct MachineGrants: Sendable {
             () async throws(AuthorityError) in
             try await prepare(machine, as: client, resources: resources)
         }
+    }
+}
+
+extension AuthorityError {
+    /// The error for the session of a later version. `options` are those of `login` for another sign-in.
+    static func unknownGrant(signIn options: String) -> AuthorityError {
+        .misconfigured(
+            "this version does not support the grant of this session: update this program, or sign in again (on a command line, "
+                + "with `login \(options)`)")
     }
 }

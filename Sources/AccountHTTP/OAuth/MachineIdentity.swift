@@ -22,13 +22,13 @@ public struct MachineIdentity: Sendable {
     /// Returns a client with a secret, which AccountKit sends with the method in the options of the authority, or with
     /// `client_secret_basic` or `client_secret_post`, as the service supports (RFC 6749, section 2.3.1).
     public static func client(_ id: String, secret: Secret) -> MachineIdentity {
-        MachineIdentity(client: .identifier(id, secret: secret))
+        MachineIdentity(client: OAuthClient(identifier: id, secret: secret))
     }
 
     #if Signatures
     /// Returns a client that authenticates with a key (RFC 7523, section 2.2). The service must know the public key.
     public static func client(_ id: String, key: ClientKey) -> MachineIdentity {
-        var client = OAuthClient.identifier(id)
+        var client = OAuthClient(identifier: id)
         client.key = key
         return MachineIdentity(client: client)
     }

@@ -105,7 +105,7 @@ extension OAuthAuthority: AccountAuthority {
 
     /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash. If an API names
     /// it, the issuer of the last sign-in, or the chosen one; `nil` before the first sign-in.
-    public var accountIssuer: String? {
+    public var issuer: String? {
         if let resolvedService { return resolvedService.connection.name }
         guard case .api(let api) = origin else { return nil }
         return api.issuer.map { (try? Issuer($0))?.identifier ?? $0 }

@@ -10,7 +10,7 @@ extension OAuthAuthority: PasswordAuthority {
     /// info, ID tokens or introspection, the user name becomes the ID of the account. If AccountKit cannot identify the
     /// user, it revokes the tokens.
     ///
-    /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if the user name or the password is wrong. If they
+    /// - Throws: An `AuthorityError`: `oauthError("invalid_grant", …)` if the user name or the password is wrong. If they
     ///   are correct but AccountKit cannot identify the user, an `AccountError` with the failure as its cause.
     public func signIn(username: String, password: Secret) async throws -> Account {
         try await service(receiving: .password).signIns.signIn(username: username, password: password)
@@ -41,7 +41,7 @@ extension OAuthAuthority: DeviceAuthority {
     /// Polls the token endpoint once to check whether the user has entered the code (RFC 8628, section 3.4).
     ///
     /// - Returns: The tokens. To find their user, call ``account(with:)``, which you can repeat.
-    /// - Throws: An `AuthorityError`: `oauthError(.authorizationPending)` and the other errors of section 3.5.
+    /// - Throws: An `AuthorityError`: `oauthError("authorization_pending")` and the other errors of section 3.5.
     public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthorityError) -> Credentials {
         try await service().signIns.pollDeviceSignIn(authorization)
     }

@@ -87,7 +87,7 @@ public struct OAuthAuthority: Sendable {
     ///
     /// ```swift
     /// let authority = try OAuthAuthority(
-    ///     api: "https://api.example.com", client: .registration(in: container, name: "Notes"))
+    ///     api: "https://api.example.com", client: OAuthClient(registeringIn: container, name: "Notes"))
     /// let account = try await store.signIn(with: authority) { signIn in print("Open \(signIn.url)") }
     /// ```
     ///

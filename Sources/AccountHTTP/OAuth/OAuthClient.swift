@@ -5,33 +5,26 @@ import AccountSupport
 ///
 /// A sign-in uses the first of these that is possible:
 ///
-/// 1. the ``identifier``, which the app's developer or the user registered with the service
-/// 2. the ``metadataURL``, if the service lists `client_id_metadata_document_supported`
+/// 1. the client ID, which the app's developer or the user registered with the service
+/// 2. the URL of a metadata document, if the service lists `client_id_metadata_document_supported`
 /// 3. a registration (RFC 7591), if the service has a `registration_endpoint` and the client may register
 ///
 /// ```swift
-/// let client = OAuthClient.registration(in: container, name: "Notes")
+/// let client = OAuthClient(registeringIn: container, name: "Notes")
 /// ```
 public struct OAuthClient: Sendable {
-    /// The client ID at one service; `nil` if there is none.
-    public var identifier: String?
-
-    /// The secret of the ``identifier``.
-    public var secret: Secret?
-
-    /// The `https` URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document), which is the
-    /// client ID at each service that supports such documents.
-    public var metadataURL: String?
+    var identifier: String?
+    package var secret: Secret?
+    package var metadataURL: String?
 
     /// The stored registrations; with `nil`, the app registers nowhere.
     package var registrations: ClientRegistrations?
 
-    /// The `client_name` in a registration, which services show to the user.
-    public var name: String
+    var name: String
 
     #if Signatures
     /// The key with which the client with the ``identifier`` authenticates, instead of with the ``secret``.
-    public var key: ClientKey? {
+    package var key: ClientKey? {
         get { assertion as? ClientKey }
         set { assertion = newValue }
     }
@@ -51,8 +44,16 @@ public struct OAuthClient: Sendable {
     /// Whether the next sign-in registers the app again.
     package var registersAgain = false
 
-    /// Creates a client; see the properties. AccountKit stores registrations in the `container`, encrypted. Without a
-    /// container, the app registers nowhere.
+    /// Creates a client.
+    ///
+    /// - Parameters:
+    ///   - identifier: The client ID at one service; `nil` if there is none.
+    ///   - secret: The secret of the client ID.
+    ///   - metadataURL: The `https` URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document),
+    ///     which is the client ID at each service that supports such documents.
+    ///   - container: The container in which AccountKit stores registrations, encrypted. All sessions share them. Without a
+    ///     container, the app registers nowhere.
+    ///   - name: The name of the app in a registration, which services show to the user.
     public init(
         identifier: String? = nil, secret: Secret? = nil, metadataURL: String? = nil,
         registeringIn container: AppContainer? = nil, name: String = "AccountKit"
@@ -62,23 +63,6 @@ public struct OAuthClient: Sendable {
         self.metadataURL = metadataURL
         registrations = container.map { ClientRegistrations(container: $0) }
         self.name = name
-    }
-
-    /// Returns a client with the client ID of one service.
-    public static func identifier(_ identifier: String, secret: Secret? = nil) -> OAuthClient {
-        OAuthClient(identifier: identifier, secret: secret)
-    }
-
-    /// Returns a client with a client ID metadata document.
-    public static func metadataURL(_ url: String) -> OAuthClient { OAuthClient(metadataURL: url) }
-
-    /// Returns a client that registers the app with each service.
-    ///
-    /// - Parameters:
-    ///   - container: The container in which AccountKit stores registrations, encrypted. All sessions share them.
-    ///   - name: The name of the app, which services show to the user.
-    public static func registration(in container: AppContainer, name: String) -> OAuthClient {
-        OAuthClient(registeringIn: container, name: name)
     }
 
     package static func registration(in registrations: ClientRegistrations, name: String) -> OAuthClient {

@@ -68,11 +68,11 @@ struct OAuthExchange: PreparedExchange {
                 throw .unclear("the service may have moved its token endpoint (\(error.userText))")
             }
             // The tokens belong to that client, so that only another sign-in, which registers the app again, helps.
-            if case .oauthError(.invalidClient, _) = error, await isRegistered() {
+            if case .oauthError("invalid_client", _) = error, await isRegistered() {
                 throw .oauthError(
-                    .unauthorizedClient, description: "the service no longer knows the registration of this app")
+                    "unauthorized_client", description: "the service no longer knows the registration of this app")
             }
-            guard case .oauthError(.invalidScope, _) = error, let withoutScopes else { throw error }
+            guard case .oauthError("invalid_scope", _) = error, let withoutScopes else { throw error }
             return try await withoutScopes().exchange(if: mayBeSent)
         }
         if credentials.lacksAccessToken { return (credentials, response) }

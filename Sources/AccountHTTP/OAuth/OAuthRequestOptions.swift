@@ -9,39 +9,36 @@ import AccountSupport
 ///     options: OAuthRequestOptions(audience: "https://api.example.com", parameters: ["prompt": "login"]))
 /// ```
 public struct OAuthRequestOptions: Sendable, Hashable {
-    /// The redirect URI, exactly as registered with the service: `http` on the loopback interface, with a port and a
-    /// path. If `nil`, a sign-in uses any free port and the path `/callback` (RFC 8252, section 7.3).
-    public var redirectURI: String?
+    var redirectURI: String?
+    var audience: String?
+    var resources: [String]
+    var omitsResource: Bool
+    var parameters: [String: String]
+    var clientAuthentication: ClientAuthentication?
+    var username: String?
+    var bindsTokens: Bool
 
-    /// The `audience` of the access token, for services that support this parameter. AccountKit sends it when a sign-in
-    /// begins.
-    public var audience: String?
-
-    /// The APIs of the access token (RFC 8707): absolute URIs without a fragment. AccountKit sends them when a sign-in
-    /// begins, and with each token request.
-    public var resources: [String]
-
-    /// Whether to leave out the parameter `resource` (RFC 8707), for services that refuse it. The session is still for its API.
-    /// AccountKit stores this choice with the session, and leaves the parameter out automatically for a ``KnownService`` that
-    /// refuses it. Requests then repeat the scopes, which alone name the API.
-    public var omitsResource: Bool
-
-    /// The values of further parameters for browser and device sign-ins, such as `prompt` or `login_hint`, by name.
-    public var parameters: [String: String]
-
-    /// The method with which the client sends its secret. If `nil`, AccountKit chooses a method that the service
-    /// supports.
-    public var clientAuthentication: ClientAuthentication?
-
-    /// The name of the user, for a service that cannot identify the user because it has no user info, ID tokens or
-    /// introspection.
-    public var username: String?
-
-    /// Whether a sign-in binds the tokens to a key of the session (RFC 9449), so that a copy of the tokens is useless to
-    /// others. A sign-in fails if the service does not bind the tokens. Requires the package trait `Signatures`.
-    public var bindsTokens: Bool
-
-    /// Creates options; see the properties.
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - redirectURI: The redirect URI, exactly as registered with the service: `http` on the loopback interface, with a
+    ///     port and a path. If `nil`, a sign-in uses any free port and the path `/callback` (RFC 8252, section 7.3).
+    ///   - audience: The `audience` of the access token, for services that support this parameter. AccountKit sends it when
+    ///     a sign-in begins.
+    ///   - resources: The APIs of the access token (RFC 8707): absolute URIs without a fragment. AccountKit sends them when
+    ///     a sign-in begins, and with each token request.
+    ///   - omitsResource: Whether to leave out the parameter `resource` (RFC 8707), for services that refuse it. The session
+    ///     is still for its API. AccountKit stores this choice with the session, and leaves the parameter out automatically
+    ///     for a ``KnownService`` that refuses it. Requests then repeat the scopes, which alone name the API.
+    ///   - parameters: The values of further parameters for browser and device sign-ins, such as `prompt` or `login_hint`,
+    ///     by name.
+    ///   - clientAuthentication: The method with which the client sends its secret. If `nil`, AccountKit chooses a method
+    ///     that the service supports.
+    ///   - username: The name of the user, for a service that cannot identify the user because it has no user info, ID
+    ///     tokens or introspection.
+    ///   - bindsTokens: Whether a sign-in binds the tokens to a key of the session (RFC 9449), so that a copy of the tokens
+    ///     is useless to others. A sign-in fails if the service does not bind the tokens. Requires the package trait
+    ///     `Signatures`.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [], omitsResource: Bool = false,
         parameters: [String: String] = [:], clientAuthentication: ClientAuthentication? = nil,

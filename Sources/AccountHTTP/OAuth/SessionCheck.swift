@@ -100,8 +100,8 @@ struct SessionCheck: Sendable {
     private func leavesOpen(_ failure: AuthorityError, _ credentials: Credentials) -> Bool {
         guard connection.api != nil else { return false }
         return switch failure {
-        case .unavailable, .intercepted, .unclear, .forbidden, .misconfigured, .badRequest: true
-        case .bearerChallenge, .unauthorized: lacksOpenID(credentials)
+        case .unavailable, .intercepted, .unclear, .forbidden, .misconfigured, .refused: true
+        case .unauthorized: lacksOpenID(credentials)
         default: false
         }
     }

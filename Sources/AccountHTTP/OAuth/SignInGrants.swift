@@ -40,7 +40,7 @@ struct SignInGrants: Sendable {
         do throws(AuthorityError) {
             return try await clients.trying(chosen.client, body)
         } catch {
-            if case .oauthError(.invalidClient, _) = error, chosen.isRegistration {
+            if case .oauthError("invalid_client", _) = error, chosen.isRegistration {
                 state.noteRejection(of: chosen.client.id)
             }
             throw error

@@ -43,7 +43,7 @@ extension SignInUser {
         do throws(AuthorityError) {
             _ = try await api.requirement(at: url, of: credentials)
         } catch {
-            guard error == .unauthorized else { throw error }
+            guard error == .unauthorized(error: nil) else { throw error }
             throw .signInRefused("\(url) does not accept the token (401)")
         }
         credentials.isForAPIOnly = true

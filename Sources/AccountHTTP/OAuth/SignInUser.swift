@@ -92,7 +92,7 @@ struct SignInUser: Sendable {
 
     private static func endsSignIn(_ failure: AuthorityError) -> Bool {
         switch failure {
-        case .noResponse(.cancelled), .otherUser, .bearerChallenge(error: "invalid_token"): true
+        case .noResponse(.cancelled), .otherUser, .unauthorized(error: "invalid_token"): true
         default: false
         }
     }
@@ -108,7 +108,7 @@ struct SignInUser: Sendable {
     func needsNoUser(after failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled), .otherUser, .signInRefused: false
-        case .bearerChallenge, .unauthorized, .forbidden:
+        case .unauthorized, .forbidden:
             connection.api != nil || !connection.options.resources.isEmpty || namesAPIInScopes
         default: connection.api != nil
         }

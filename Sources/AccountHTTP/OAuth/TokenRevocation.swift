@@ -49,10 +49,10 @@ struct TokenRevocation: Sendable {
             return nil
         } catch {
             switch error {
-            case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
+            case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): throw error
             // The token is already invalid (RFC 7009, section 2.2).
-            case .oauthError(.invalidGrant, _), .oauthError("invalid_token", _): return nil
-            case .oauthError, .badRequest: return error
+            case .oauthError("invalid_grant", _), .oauthError("invalid_token", _): return nil
+            case .oauthError, .refused: return error
             default: throw error
             }
         }

@@ -65,8 +65,8 @@ struct UserEndpoints: Sendable {
             return try await introspected(credentials)
         } catch {
             switch error {
-            case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
-            case .oauthError, .unauthorized, .badRequest, .forbidden, .bearerChallenge, .misconfigured: break
+            case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): throw error
+            case .oauthError, .unauthorized, .refused, .forbidden, .misconfigured: break
             default: throw error
             }
             connection.logger?.debug("the introspection endpoint refused the request", metadata: ["error": "\(error)"])

@@ -68,7 +68,7 @@ struct WorkloadGrants: Sendable {
     ) async throws(AuthorityError) -> OAuthExchange {
         try WorkloadAssertions.check(assertion, isFor: subject)
         guard let grant = WorkloadGrant(type: machine.type) else {
-            throw .misconfigured("this session requires a later version of AccountKit")
+            throw .unknownGrant(signIn: "--workload SOURCE")
         }
         var form = FormBody()
         form.append("grant_type", machine.type)

@@ -133,14 +133,14 @@ struct ResponseParser: Sendable {
 
     func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
         // Auth0, for example, asks for slower polls with status 429.
-        if response.status == 429, let error = oauthError(in: response), case .oauthError(.slowDown, _) = error {
+        if response.status == 429, let error = oauthError(in: response), case .oauthError("slow_down", _) = error {
             throw error
         }
         try Self.checkAvailability(of: response, from: endpoint.name)
         switch response.status {
         case _ where !response.isBodyWhole:
             throw .unclear("the response from \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
-        case _ where isDeadTokenResponse(response): throw .bearerChallenge(error: "invalid_token")
+        case _ where isDeadTokenResponse(response): throw .unauthorized(error: "invalid_token")
         case 200..<300: return
         // RFC 6749 names 400 and 401, but some large services send the same JSON with other statuses.
         case _ where quirks.errorStatuses.contains(response.status):
@@ -148,8 +148,9 @@ struct ResponseParser: Sendable {
         default: break
         }
         switch response.status {
-        case 400 where endpoint.respondsOAuthErrors && !response.isMarkup && !response.isCompressed: throw .badRequest
-        case 401 where endpoint.isSentToken: throw challenge(in: response)
+        case 400 where endpoint.respondsOAuthErrors && !response.isMarkup && !response.isCompressed:
+            throw .refused(status: 400)
+        case 401 where endpoint.isSentToken: throw .unauthorized(error: challengeError(in: challenges(in: response)))
         case 403 where endpoint.isSentToken:
             let error = challengeError(in: challenges(in: response))
             throw .forbidden(error: error ?? (namesInsufficientScope(response) ? "insufficient_scope" : nil))
@@ -199,7 +200,7 @@ struct ResponseParser: Sendable {
         let special =
             quirks.errors.first(where: applies) ?? (isRefresh ? KnownService.keepingErrors.first(where: applies) : nil)
         return .oauthError(
-            special?.meaning ?? OAuthErrorCode(rawValue: code),
+            special?.meaning ?? code,
             description: text.shown(object["error_description"]?.string))
     }
 
@@ -215,11 +216,6 @@ struct ResponseParser: Sendable {
         if let object = ResponseObject(response.body, secrets: endpoint.secrets) { return object }
         guard quirks.mayAnswerWithForms, response.mediaType == "application/x-www-form-urlencoded" else { return nil }
         return ResponseObject(form: response.body, secrets: endpoint.secrets)
-    }
-
-    private func challenge(in response: ServiceResponse) -> AuthorityError {
-        let challenges = challenges(in: response)
-        return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
     }
 
     /// Returns whether the body contains the error `insufficient_scope`, which belongs in a challenge (RFC 6750,

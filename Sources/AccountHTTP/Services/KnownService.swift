@@ -4,40 +4,36 @@ import AccountSupport
 /// A service that AccountKit supports by name, with its address and its deviations from OAuth 2.0 and OpenID Connect.
 ///
 /// A service that follows the standards and has a discovery document needs no entry. An authority finds the entry by
-/// the issuer. For an instance at another address, such as GitHub Enterprise Server, the app passes the entry. To add a
-/// service to AccountKit, add a value to ``all``.
+/// the issuer. For an instance at another address, such as GitHub Enterprise Server, the app passes the entry.
 public struct KnownService: Sendable, Hashable {
     /// The name on the command line, such as `github`.
     public let name: String
 
     /// Other names on the command line, also those of earlier versions, which sessions store.
-    public internal(set) var otherNames: [String] = []
+    package var otherNames: [String] = []
 
     /// The name to show, such as `GitHub`.
-    public let title: String
+    package let title: String
 
     /// The issuer of the service, if the app does not pass another. Words in capitals stand for the parts that each customer
-    /// has, as in `https://TENANT.auth0.com`; see ``hasDefaultIssuer``.
+    /// has, as in `https://TENANT.auth0.com`.
     public let issuer: String
 
     /// Further issuers of the service; see ``URLForm``.
     var issuerForms: [String] = []
 
     /// The page on which developers register an app to obtain a client ID.
-    public let registrationPage: String
+    package let registrationPage: String
 
     /// What to enter on the ``registrationPage``.
-    public let registrationAdvice: String
+    package let registrationAdvice: String
 
     /// The page that documents how programs sign in.
-    public let documentation: String
-
-    /// How AccountKit knows the differences. Most of them cannot be tried without an account at the service.
-    public internal(set) var basis = "from documentation, not tried"
+    let documentation: String
 
     /// The default scopes of a sign-in (RFC 6749, section 3.3). If the service lists `offline_access`, AccountKit requests it
     /// too.
-    public internal(set) var scopes = ["openid", "profile", "email"]
+    package var scopes = ["openid", "profile", "email"]
 
     /// Whether the service has a discovery document. If so, ``endpoints`` supplies only values that the document omits.
     var hasDiscovery = true
@@ -55,19 +51,16 @@ public struct KnownService: Sendable, Hashable {
 
     /// Whether the service requires a client secret from programs, although programs cannot keep it secret (RFC 8252,
     /// section 8.5).
-    public internal(set) var wantsClientSecret = false
+    package var wantsClientSecret = false
 
     /// The redirect URI of a sign-in, if the service compares the port with the registered redirect URI.
     var redirectURI: String?
 
     /// Why the service may end sessions that the user did not revoke, as part of a sentence.
-    public internal(set) var endedSessionNote: String?
+    package var endedSessionNote: String?
 
     /// Whether revoking a token leaves other sign-ins of the same user and program intact.
     var supportsPerGrantRevocation = false
-
-    /// How long a refresh token stays valid after a refresh that replaced it; `nil` if the service does not say.
-    var rotationGrace: Duration?
 
     /// Whether each session is bound to a key (RFC 9449), because the service issues no other tokens.
     var requiresProofs = false
@@ -75,10 +68,10 @@ public struct KnownService: Sendable, Hashable {
     var quirks = ServiceQuirks.standard
 
     /// Whether the service supports sign-in with a browser.
-    public var supportsBrowser: Bool { hasDiscovery || endpoints[.authorization] != nil }
+    package var supportsBrowser: Bool { hasDiscovery || endpoints[.authorization] != nil }
 
     /// Whether the ``issuer`` is an address. If not, each customer has an issuer, which the user must name.
-    public var hasDefaultIssuer: Bool { !URLForm.hasPlaceholder(issuer) }
+    package var hasDefaultIssuer: Bool { !URLForm.hasPlaceholder(issuer) }
 
     /// Returns the entry with a name, or `nil` if there is none.
     public static func named(_ name: String) -> KnownService? {
@@ -107,7 +100,7 @@ public struct KnownService: Sendable, Hashable {
     }
 
     /// Whether users operate the service on hosts of their own, so that only the path identifies it.
-    public var isSelfHosted: Bool { issuer.hasPrefix("https://HOST/") }
+    package var isSelfHosted: Bool { issuer.hasPrefix("https://HOST/") }
 
     /// Returns whether the metadata of the service may name endpoints on the server of a URL.
     func hasEndpoints(on origin: ServiceURL) -> Bool { origins.contains { URLForm.matches(origin, $0) } }

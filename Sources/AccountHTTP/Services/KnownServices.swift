@@ -4,7 +4,7 @@ extension KnownService {
     /// The services that AccountKit supports by name.
     ///
     /// The entries whose issuer has a fixed host come before those that match by the path only.
-    public static let all = [
+    package static let all = [
         github, gitlab, gitea, google, entra, auth0, okta, cognito, atlassian, slack, discord, supabase, huggingFace,
         bluesky, keycloak,
     ]
@@ -41,11 +41,11 @@ extension KnownService {
             ],
             scopeSeparator: ",",
             errors: [
-                ErrorMeaning("bad_verification_code", .invalidGrant, at: .signIn, source: tokenErrors),
-                ErrorMeaning("incorrect_device_code", .invalidGrant, at: .signIn, source: deviceErrors),
-                ErrorMeaning("device_flow_disabled", .unauthorizedClient, at: .signIn, source: deviceErrors),
-                ErrorMeaning("incorrect_client_credentials", .invalidClient, source: tokenErrors),
-                ErrorMeaning("bad_refresh_token", .invalidGrant, at: .refresh, source: refreshErrors),
+                ErrorMeaning("bad_verification_code", means: "invalid_grant", at: .signIn, source: tokenErrors),
+                ErrorMeaning("incorrect_device_code", means: "invalid_grant", at: .signIn, source: deviceErrors),
+                ErrorMeaning("device_flow_disabled", means: "unauthorized_client", at: .signIn, source: deviceErrors),
+                ErrorMeaning("incorrect_client_credentials", means: "invalid_client", source: tokenErrors),
+                ErrorMeaning("bad_refresh_token", means: "invalid_grant", at: .refresh, source: refreshErrors),
             ],
             mayAnswerWithForms: true, clientAuthentication: .post,
             deadTokenResponse: ServiceQuirks.DeadTokenResponse(
@@ -87,7 +87,7 @@ extension KnownService {
         tokenURLs: ["https://codeberg.org"],
         quirks: ServiceQuirks(errors: [
             ErrorMeaning(
-                "unauthorized_client", ErrorMeaning.needsUser, at: .refresh, if: "error_description",
+                "unauthorized_client", means: ErrorMeaning.needsUser, at: .refresh, if: "error_description",
                 is: ["token was already used"],
                 source: "https://github.com/go-gitea/gitea/blob/main/routers/web/auth/oauth2_provider.go")
         ]))
@@ -112,13 +112,14 @@ extension KnownService {
             issuerForm: .schemeOptional,
             errors: [
                 ErrorMeaning(
-                    "invalid_grant", ErrorMeaning.needsUser, at: .refresh, if: "error_subtype", is: ["invalid_rapt"],
+                    "invalid_grant", means: ErrorMeaning.needsUser, at: .refresh, if: "error_subtype",
+                    is: ["invalid_rapt"],
                     source: "https://github.com/googleapis/google-auth-library-nodejs/issues/1961"),
                 ErrorMeaning(
-                    "deleted_client", .invalidClient,
+                    "deleted_client", means: "invalid_client",
                     source: "https://developers.google.com/identity/protocols/oauth2/native-app"),
                 ErrorMeaning(
-                    "admin_policy_enforced", .accessDenied, at: .signIn,
+                    "admin_policy_enforced", means: "access_denied", at: .signIn,
                     source: "https://developers.google.com/identity/protocols/oauth2/limited-input-device"),
             ],
             errorStatuses: [400, 401, 403, 428], clientAuthentication: .post,
@@ -148,14 +149,14 @@ extension KnownService {
         quirks: ServiceQuirks(
             issuerForm: .perTenant,
             errors: [
-                ErrorMeaning("authorization_declined", .accessDenied, at: .signIn, source: entraDevice),
-                ErrorMeaning("bad_verification_code", .invalidGrant, at: .signIn, source: entraDevice),
+                ErrorMeaning("authorization_declined", means: "access_denied", at: .signIn, source: entraDevice),
+                ErrorMeaning("bad_verification_code", means: "invalid_grant", at: .signIn, source: entraDevice),
                 ErrorMeaning(
-                    "invalid_grant", ErrorMeaning.needsUser, at: .refresh, if: "suberror",
+                    "invalid_grant", means: ErrorMeaning.needsUser, at: .refresh, if: "suberror",
                     isNot: ["bad_token", "token_expired"],
                     source: "https://github.com/AzureAD/microsoft-authentication-library-for-dotnet/issues/1720"),
                 ErrorMeaning(
-                    "invalid_grant", ErrorMeaning.needsUser, at: .refresh, if: "claims",
+                    "invalid_grant", means: ErrorMeaning.needsUser, at: .refresh, if: "claims",
                     source: "https://learn.microsoft.com/entra/msal/dotnet/advanced/exceptions/msal-error-handling"),
             ],
             redirectHost: "localhost", refusesResource: true, supportsPKCE: true))
@@ -189,8 +190,7 @@ extension KnownService {
         registrationAdvice:
             "Create a native OIDC app integration with the redirect URI http://127.0.0.1:8400/callback and the grant Refresh Token.",
         documentation: "https://developer.okta.com/docs/reference/api/oidc/",
-        scopes: ["openid", "profile", "email", "offline_access"], redirectURI: fixedRedirectURI,
-        rotationGrace: .seconds(30))
+        scopes: ["openid", "profile", "email", "offline_access"], redirectURI: fixedRedirectURI)
 
     /// Amazon Cognito.
     ///
@@ -225,12 +225,11 @@ extension KnownService {
         ],
         endpointsElsewhere: [.authorization: "/authorize", .token: "/oauth/token", .userInfo: "/me"],
         origins: ["https://api.atlassian.com"], wantsClientSecret: true, redirectURI: fixedRedirectURI,
-        rotationGrace: .seconds(600),
         quirks: ServiceQuirks(
             subjectClaim: "account_id", usernameClaims: ["nickname", "email"],
             errors: [
                 ErrorMeaning(
-                    "unauthorized_client", ErrorMeaning.needsUser, at: .refresh, if: "error_description",
+                    "unauthorized_client", means: ErrorMeaning.needsUser, at: .refresh, if: "error_description",
                     is: ["refresh_token is invalid"],
                     source: "https://community.developer.atlassian.com/t/refresh-token-is-invalid/48183")
             ],
@@ -250,12 +249,12 @@ extension KnownService {
         redirectURI: "http://localhost:8400/callback",
         quirks: ServiceQuirks(
             errors: [
-                ErrorMeaning("invalid_refresh_token", .invalidGrant, at: .refresh, source: slackErrors),
-                ErrorMeaning("invalid_code", .invalidGrant, at: .signIn, source: slackErrors),
-                ErrorMeaning("code_already_used", .invalidGrant, at: .signIn, source: slackErrors),
-                ErrorMeaning("bad_client_secret", .invalidClient, source: slackErrors),
-                ErrorMeaning("invalid_client_id", .invalidClient, source: slackErrors),
-                ErrorMeaning("bad_redirect_uri", "redirect_uri_mismatch", at: .signIn, source: slackErrors),
+                ErrorMeaning("invalid_refresh_token", means: "invalid_grant", at: .refresh, source: slackErrors),
+                ErrorMeaning("invalid_code", means: "invalid_grant", at: .signIn, source: slackErrors),
+                ErrorMeaning("code_already_used", means: "invalid_grant", at: .signIn, source: slackErrors),
+                ErrorMeaning("bad_client_secret", means: "invalid_client", source: slackErrors),
+                ErrorMeaning("invalid_client_id", means: "invalid_client", source: slackErrors),
+                ErrorMeaning("bad_redirect_uri", means: "redirect_uri_mismatch", at: .signIn, source: slackErrors),
             ],
             clientAuthentication: .post,
             deadTokenResponse: ServiceQuirks.DeadTokenResponse(
@@ -291,7 +290,7 @@ extension KnownService {
         registrationAdvice:
             "Enable the OAuth server, and add a public app with the redirect URI http://127.0.0.1:8400/callback.",
         documentation: "https://supabase.com/docs/guides/auth/oauth-server",
-        redirectURI: fixedRedirectURI, rotationGrace: .seconds(10))
+        redirectURI: fixedRedirectURI)
 
     /// Hugging Face.
     ///

@@ -65,10 +65,10 @@ struct ErrorMeaning: Sendable, Hashable {
     }
 
     /// The error means that the user must act at the service. The refresh token may still be valid, so the session stays.
-    static let needsUser: OAuthErrorCode = "interaction_required"
+    static let needsUser = "interaction_required"
 
     let code: String
-    let meaning: OAuthErrorCode
+    let meaning: String
     var request = Request.any
 
     /// A member that the response must contain beside the error.
@@ -82,7 +82,7 @@ struct ErrorMeaning: Sendable, Hashable {
     let source: String
 
     init(
-        _ code: String, _ meaning: OAuthErrorCode, at request: Request = .any, if member: String? = nil,
+        _ code: String, means meaning: String, at request: Request = .any, if member: String? = nil,
         is values: Set<String> = [], isNot exceptions: Set<String> = [], source: String
     ) {
         self.code = code

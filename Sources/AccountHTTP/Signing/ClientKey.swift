@@ -26,13 +26,8 @@ public struct ClientKey: Sendable {
         case text(Secret)
     }
 
-    /// The key ID in the assertions (RFC 7515, section 4.1.4). If it is `nil`, the assertions contain the ID in a JSON Web
-    /// Key, if any.
-    public let id: String?
-
-    /// The audience of the assertions. If it is `nil`, the audience is the issuer.
-    public let audience: String?
-
+    private let id: String?
+    private let audience: String?
     private let source: Source
 
     private init(_ source: Source, id: String?, audience: String?) {
@@ -46,13 +41,14 @@ public struct ClientKey: Sendable {
     ///
     /// - Parameters:
     ///   - path: The absolute path of the file.
-    ///   - id: See ``id``.
-    ///   - audience: See ``audience``.
+    ///   - id: The key ID in the assertions (RFC 7515, section 4.1.4). If it is `nil`, the assertions contain the ID in a
+    ///     JSON Web Key, if any.
+    ///   - audience: The audience of the assertions. If it is `nil`, the audience is the issuer.
     public static func file(_ path: String, id: String? = nil, audience: String? = nil) -> ClientKey {
         ClientKey(.file(ClientKeyFile(path: path, id: id, audience: audience)), id: id, audience: audience)
     }
 
-    /// Returns a key from its text, such as a PEM file.
+    /// Returns a key from its text, such as a PEM file. For the other parameters, see ``file(_:id:audience:)``.
     public static func text(_ text: Secret, id: String? = nil, audience: String? = nil) -> ClientKey {
         ClientKey(.text(text), id: id, audience: audience)
     }

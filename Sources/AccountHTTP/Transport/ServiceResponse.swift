@@ -77,14 +77,6 @@ struct ServiceResponse: Sendable {
         return result
     }
 
-    /// Returns the response to a request for data. A gateway may have compressed a text, although the request did not allow
-    /// that. Other files may be compressed files themselves.
-    func asRequested(by request: ServiceRequest) -> ServiceResponse {
-        let isText = mediaType.map { $0.hasPrefix("text/") || $0.hasSuffix("json") } ?? true
-        guard isCompressed, isText, request.headerFields[.acceptEncoding] == nil else { return self }
-        return decompressed(limit: request.bodyLimit)
-    }
-
     /// Whether the response is a web page. The body decides: some services label JSON as HTML.
     var isWebPage: Bool {
         guard beginsLikeMarkup else { return false }

@@ -48,7 +48,8 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
             throw ValidationError("--min-validity requires a number of seconds, 0 or more")
         }
         guard let first = words.first, words != ["--"] else {
-            throw ValidationError("Specify the command to run, such as `\(CommandLine.toolName) exec -- env`")
+            throw ValidationError(
+                "the command to run is missing", hint: "for example, `\(CommandLine.toolName) exec -- env`")
         }
         // The parser treats the first unknown word as the command, even if the word is an option.
         if ["--help", "-h"].contains(first) { throw CleanExit.helpRequest(Self.self) }

@@ -14,7 +14,7 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
                 token. Setup:
 
                   \(CommandLine.toolName) rule add https://SERVER:6443 --session work
-                  \(setUp)
+                \(HelpText.folded(setUp))
                 """)
     }
 
@@ -97,8 +97,9 @@ struct KubeCredentialCommand<App: AccountApplication>: HelperCommand {
         guard let rule else {
             throw AccountError(
                 .notSignedIn,
-                "there is no rule for \(url?.description ?? "this server"), so the server gets no token: run "
-                    + "`\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session \(session ?? "NAME")`"
+                "there is no rule for \(url?.description ?? "this server"), so the server gets no token",
+                hint:
+                    "run `\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session \(session ?? "NAME")`"
             )
         }
         try url?.checkStaysHere()

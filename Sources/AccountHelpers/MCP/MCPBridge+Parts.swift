@@ -133,7 +133,7 @@ extension ForwardedResponse {
                 return message
             }
         }
-        throw AccountError(.requestFailed, "\(url) did not respond with a message")
+        throw AccountError(.requestRefused, "\(url) did not respond with a message")
     }
 }
 
@@ -175,14 +175,14 @@ extension AccountError {
             let scope = challenge.firstMatch(of: /scope="([^"]*)"/).flatMap { response.shown(String($0.output.1)) }
                 .map { ", and requires the scope \($0)" }
             self.init(
-                .requestFailed, "\(url) refused the request (403)\(scope ?? "")\(words)",
+                .requestRefused, "\(url) refused the request (403)\(scope ?? "")\(words)",
                 hint: scope == nil ? nil : "sign in again with --scope")
         case 300...399:
             let target = response.shown(response.field("location")).map { " to \($0)" } ?? ""
             self.init(
-                .requestFailed, "\(url) redirects the request\(target), and tokens do not follow redirects",
+                .requestRefused, "\(url) redirects the request\(target), and tokens do not follow redirects",
                 hint: "use the new URL, and add a rule for it")
-        default: self.init(.requestFailed, "\(url) responded with status \(response.status)\(words)")
+        default: self.init(.init(status: response.status), "\(url) responded with status \(response.status)\(words)")
         }
     }
 }

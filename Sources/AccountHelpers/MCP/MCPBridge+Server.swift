@@ -99,12 +99,12 @@ extension MCPBridge {
         }
         if outcome == true { return }
         if response.isWebPage(body) { throw AccountError(interceptedBy: response, at: url) }
-        guard outcome == nil else { throw AccountError(.requestFailed, "\(url) sent no response to the request") }
+        guard outcome == nil else { throw AccountError(.requestRefused, "\(url) sent no response to the request") }
         if body.isEmpty || response.mediaType != "application/json" {
             let what = body.isEmpty ? "no message" : response.shown(response.mediaType) ?? "no message"
-            throw AccountError(.requestFailed, "\(url) responded with \(what) instead of a message")
+            throw AccountError(.requestRefused, "\(url) responded with \(what) instead of a message")
         }
-        throw AccountError(.requestFailed, "\(url) sent text that is not a JSON-RPC message")
+        throw AccountError(.requestRefused, "\(url) sent text that is not a JSON-RPC message")
     }
 
     /// Forwards the messages in a text up to the response. Returns whether it contains the response; `nil` if it contains
@@ -193,7 +193,7 @@ extension MCPBridge {
         } catch {
             try Task.checkCancellation()
             guard let error = error as? AccountError else { return nil }
-            guard error.code == .serviceUnavailable || error.code == .requestFailed else { throw error }
+            guard error.code == .serviceUnavailable || error.code == .requestRefused else { throw error }
             return nil
         }
         if response.status == 200, response.mediaType == "text/event-stream" { return response }

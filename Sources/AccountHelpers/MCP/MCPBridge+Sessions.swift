@@ -47,7 +47,7 @@ extension MCPBridge {
             new.version == old.version
         else {
             throw AccountError(
-                .requestFailed, "\(url) has ended the session, and did not begin a new one",
+                .requestRefused, "\(url) has ended the session, and did not begin a new one",
                 hint: "restart the MCP client")
         }
         let text = #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#

@@ -212,7 +212,8 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
         }
         guard !registries.isEmpty else {
             throw AccountError(
-                .invalidArgument, "specify the registries, such as `\(context.tool) setup docker ghcr.io`")
+                .invalidArgument, "the registries are missing",
+                hint: "for example, `\(context.tool) setup docker ghcr.io`")
         }
         return registries
     }
@@ -222,7 +223,7 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
         do {
             _ = try url.rule(in: context.preferences)
         } catch {
-            Terminal.say("\(context.tool): \(error.userText)")
+            Terminal.say(AccountError(wrapping: error))
         }
     }
 }

@@ -29,12 +29,11 @@ public struct AccountError: Error, Sendable {
 
 extension AccountError {
     /// A kind of error. Later versions may add codes, so a `switch` needs a `default`.
-    public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code in JSON output.
         public let rawValue: String
 
-        /// Creates a code for a type that an app implements, such as its own authority or storage.
-        public init(rawValue: String) { self.rawValue = rawValue }
+        package init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code in JSON output.
         public var description: String { rawValue }
@@ -43,9 +42,9 @@ extension AccountError {
         public static let noKey = Code(rawValue: "noKey")
 
         /// The archive is well-formed, but cannot be opened: the key is wrong, or bytes were changed.
-        public static let authenticationFailed = Code(rawValue: "wrongKeyOrDamaged")
+        public static let wrongKeyOrDamaged = Code(rawValue: "wrongKeyOrDamaged")
 
-        /// The file is not an archive, or is incomplete.
+        /// A file is not in the expected format, or is incomplete; or a profile field does not fit the type of the app.
         public static let damaged = Code(rawValue: "damaged")
 
         /// A later version wrote the archive, or the archive uses an option that this version does not support.
@@ -83,11 +82,13 @@ extension AccountError {
         /// The service refused this sign-in. The stored account is unchanged.
         public static let signInRefused = Code(rawValue: "signInRefused")
 
-        /// The service is unreachable, or its response was unexpected.
+        /// There is no usable response now, and another attempt may succeed: the service is unreachable or overloaded, has
+        /// failed, or another server responded in its place.
         public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
 
-        /// An API responded with an error status, such as 404.
-        public static let requestFailed = Code(rawValue: "requestFailed")
+        /// The service refused the request, such as with 404, or sent a response that the app cannot use. The same request
+        /// would bring the same response, so another attempt does not help.
+        public static let requestRefused = Code(rawValue: "requestRefused")
 
         /// An API requires scopes that the token does not have. ``AccountError/accessRequirement`` names them.
         public static let insufficientScope = Code(rawValue: "insufficientScope")
@@ -113,11 +114,14 @@ extension AccountError: CustomStringConvertible {
 
     /// The message, and the cause in brackets.
     package var problem: String {
-        guard let cause, !(cause is any CauseInMessage) else { return message }
+        switch cause {
+        // The message already explains these causes.
+        case nil, is AccessRequirement, is RequestFailure: message
         // Name the file once.
-        if let cause = cause as? SystemCallError, message.contains(cause.path) { return "\(message) (\(cause.reason))" }
+        case let cause as SystemCallError where message.contains(cause.path): "\(message) (\(cause.reason))"
         // Texts for developers, such as those of a decoder, do not help the user.
-        return cause.userReason.map { "\(message) (\($0))" } ?? message
+        case let cause?: cause.userReason.map { "\(message) (\($0))" } ?? message
+        }
     }
 }
 
@@ -168,17 +172,9 @@ extension Error {
     /// The same as ``userText``, but `nil` if the error has a description only for developers.
     package var userReason: String? {
         switch self {
-        case let error as any ExplainedError: error.explanation
+        case let error as AuthorityError: "\(SessionDecision.reason(for: error))"
         case is CancellationError: "cancelled"
         default: reason
         }
     }
 }
-
-/// An error with words for the user.
-package protocol ExplainedError: Error {
-    var explanation: String { get }
-}
-
-/// A cause that the message of its error already explains.
-package protocol CauseInMessage: Error {}

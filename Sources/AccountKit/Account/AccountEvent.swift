@@ -4,16 +4,16 @@
 /// the tokens, read ``AccountStore/account``.
 public enum AccountEvent: Sendable, Hashable {
     /// The store has read the archive, and this user is signed in.
-    case loaded(AccountUser)
+    case loaded(Identity)
 
     /// A user signed in, here or in another process.
-    case signedIn(AccountUser)
+    case signedIn(Identity)
 
     /// New tokens of the same session replaced the tokens.
-    case refreshed(AccountUser)
+    case refreshed(Identity)
 
     /// The profile changed, or the service confirmed the account.
-    case updated(AccountUser)
+    case updated(Identity)
 
     /// The session ended, for this reason.
     case signedOut(SignOut)
@@ -26,7 +26,7 @@ public enum AccountEvent: Sendable, Hashable {
     case missed(Int)
 
     init?(from old: Account?, to new: Account, isSignIn: Bool) {
-        let user = AccountUser(new)
+        let user = Identity(new)
         guard let old else {
             self = isSignIn ? .signedIn(user) : .loaded(user)
             return

@@ -13,7 +13,7 @@ extension Credentials {
     }
 
     /// Returns whether only a refresh can bring a usable access token.
-    func needsToken(at date: Date) -> Bool { hasWrongType || expires(within: .zero, of: date) }
+    func needsToken(at date: Date) -> Bool { hasWrongType || isExpired(at: date) }
 }
 
 extension UnverifiedReason {

@@ -139,8 +139,11 @@ public struct Credentials: Sendable, Equatable {
     /// Whether AccountKit can obtain another access token without the user.
     package var isRenewable: Bool { refreshToken != nil || machine != nil }
 
+    /// Returns whether the access token has expired at `date`; `false` if the expiry is unknown.
+    public func isExpired(at date: Date) -> Bool { expires(within: .zero, of: date) }
+
     /// Returns whether the access token expires within `duration` after `date`; `false` if the expiry is unknown.
-    public func expires(within duration: Duration, of date: Date) -> Bool {
+    package func expires(within duration: Duration, of date: Date) -> Bool {
         guard let expiresAt else { return false }
         return expiresAt <= date.addingTimeInterval(duration.seconds)
     }

@@ -25,6 +25,10 @@ public enum SessionState: Sendable {
         case .signedOut, .unreadable: nil
         }
     }
+
+    /// Whether the user is known to be signed in: the state is ``verified(_:)`` or ``unverified(_:_:)``. This is `false` for
+    /// ``unreadable(_:)``, although a user may be signed in.
+    public var isSignedIn: Bool { account != nil }
 }
 
 extension SessionState: Equatable {
@@ -53,27 +57,26 @@ public struct SignOut: Sendable, Hashable {
     }
 
     /// The reason.
-    public var reason: Reason
+    public package(set) var reason: Reason
 
     /// The date; `nil` if no user has signed in yet.
-    public var date: Date?
+    public package(set) var date: Date?
 
     /// The service that ended the session.
-    public var issuer: String?
+    package var issuer: String?
 
     /// The service's error code, such as `invalid_grant`.
     ///
     /// A later process reads the detail only if it has the form of an error code: at most 64 ASCII letters, digits, `_`
     /// and `-`.
-    public var detail: String?
+    public package(set) var detail: String?
 
     /// The date when a refresh of the last tokens began, if its response was never stored because a process died or the
     /// response was lost; otherwise `nil`. A service that accepts each refresh token only once may have ended the
     /// session for this reason.
-    public var unfinishedRefresh: Date?
+    package var unfinishedRefresh: Date?
 
-    /// Creates a sign-out.
-    public init(
+    package init(
         _ reason: Reason, date: Date? = nil, issuer: String? = nil, detail: String? = nil,
         unfinishedRefresh: Date? = nil
     ) {
@@ -84,8 +87,7 @@ public struct SignOut: Sendable, Hashable {
         self.detail = detail
     }
 
-    /// No user has signed in yet.
-    public static let neverSignedIn = SignOut(.neverSignedIn)
+    package static let neverSignedIn = SignOut(.neverSignedIn)
 }
 
 extension SessionState {

@@ -9,13 +9,13 @@ import Foundation
 /// The order of resources and scopes does not matter, and duplicates have no effect.
 public struct TokenTarget: Sendable, Hashable {
     /// The name of the API at the service (RFC 8693, section 2.1); `nil` for none.
-    public let audience: String?
+    package let audience: String?
 
     /// The APIs, as absolute URIs without a fragment (RFC 8707, section 2), sorted.
-    public let resources: [String]
+    package let resources: [String]
 
     /// The scopes of the token (RFC 6749, section 3.3), sorted. If empty, the service chooses the scopes.
-    public let scopes: [String]
+    package let scopes: [String]
 
     /// Creates a target.
     ///
@@ -85,7 +85,7 @@ extension Credentials {
     /// Adds a new derived token, unless the token is too long. Removes expired tokens, and the oldest tokens beyond the
     /// limit.
     mutating func keep(_ response: Credentials, for target: TokenTarget, at date: Date) {
-        derivedTokens.removeAll { $0.target == target || $0.credentials.expires(within: .zero, of: date) }
+        derivedTokens.removeAll { $0.target == target || $0.credentials.isExpired(at: date) }
         guard response.accessToken.byteCount <= Self.maximumDerivedByteCount else { return }
         var derived = Credentials(
             accessToken: response.accessToken, tokenType: response.tokenType, scopes: response.scopes,

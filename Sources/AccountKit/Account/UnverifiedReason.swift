@@ -1,32 +1,30 @@
 /// The reason why the service has not confirmed an account. AccountKit keeps the account.
 public struct UnverifiedReason: Hashable, Sendable {
     /// The kind of reason.
-    public var code: Code
+    public package(set) var code: Code
 
     /// Details for the user, without secrets.
-    public var detail: String?
+    public package(set) var detail: String?
 
     /// The pause that the service requested.
-    public var retryAfter: Duration?
+    public package(set) var retryAfter: Duration?
 
     /// Whether the service refused to renew the session, and another attempt will probably not change this. The account is
     /// kept. See ``SessionDecision/refusesRenewal(_:)``.
     package var refusesRenewal = false
 
-    /// Creates a reason.
-    public init(_ code: Code, detail: String? = nil, retryAfter: Duration? = nil) {
+    package init(_ code: Code, detail: String? = nil, retryAfter: Duration? = nil) {
         self.code = code
         self.detail = detail
         self.retryAfter = retryAfter
     }
 
     /// A kind of reason. The raw values are stable. Later versions may add codes, so a `switch` needs a `default`.
-    public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code in JSON output.
         public let rawValue: String
 
-        /// Creates a code for a type that an app implements, such as its own authority or storage.
-        public init(rawValue: String) { self.rawValue = rawValue }
+        package init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code in JSON output.
         public var description: String { rawValue }

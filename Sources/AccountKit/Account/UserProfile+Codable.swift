@@ -11,14 +11,18 @@ extension UserProfile {
     /// A `Date` becomes a ``ProfileValue/date(_:)``, a `Data` a ``ProfileValue/data(_:)``, and a `URL` a string. A
     /// `Decimal` becomes a number.
     ///
-    /// - Throws: `EncodingError` or `DecodingError` if `value` does not encode as a dictionary, or contains `nil` in an
-    ///   array or a number that is not finite.
-    public init(encoding value: some Encodable) throws {
-        let text = try ProfileCoding.encoder().encode(value)
-        let fields = try ProfileCoding.decoder().decode([String: ProfileValue].self, from: text)
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if `value` does not encode as a dictionary, or
+    ///   contains `nil` in an array or a number that is not finite.
+    public init(encoding value: some Encodable) throws(AccountError) {
+        let fields: [String: ProfileValue]
+        do {
+            let text = try ProfileCoding.encoder().encode(value)
+            fields = try ProfileCoding.decoder().decode([String: ProfileValue].self, from: text)
+        } catch {
+            throw AccountError(.invalidArgument, "the profile cannot contain this value", cause: error)
+        }
         guard !fields.values.contains(where: \.hasNullInArray) else {
-            throw EncodingError.invalidValue(
-                value, .init(codingPath: [], debugDescription: "an array of a profile cannot contain nil"))
+            throw AccountError(.invalidArgument, "an array of a profile cannot contain nil")
         }
         self.init(fields)
     }
@@ -29,17 +33,23 @@ extension UserProfile {
     /// and a `Date` from ISO 8601 text or from the seconds since 1970, as services send them. A missing field is *not*
     /// an error if its property is optional. For properties that are not optional, see ``decoded(default:)``.
     ///
-    /// - Throws: `DecodingError` if a field has another type, or if it is missing and its property is not optional.
-    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+    /// - Throws: ``AccountError/Code-swift.struct/damaged`` if a field has another type, or if it is missing and its
+    ///   property is not optional. The error names the field.
+    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws(AccountError) -> Value {
         let encoder = ProfileCoding.encoder()
         encoder.nonConformingFloatEncodingStrategy = ProfileCoding.nonConformingFloats
-        return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
+        do {
+            return try ProfileCoding.decoder().decode(type, from: encoder.encode(fields))
+        } catch {
+            throw AccountError(.damaged, "a field of the stored profile does not have the expected form", cause: error)
+        }
     }
 
     /// Returns the fields as a value of the app's own type. For missing fields, the result has the values of `value`.
     ///
-    /// - Throws: `DecodingError` if a field has another type.
-    public func decoded<Value: Codable>(default value: Value) throws -> Value {
+    /// - Throws: ``AccountError/Code-swift.struct/damaged`` if a field has another type, or the errors of
+    ///   ``init(encoding:)`` for `value`.
+    public func decoded<Value: Codable>(default value: Value) throws(AccountError) -> Value {
         var profile = try UserProfile(encoding: value)
         profile.merge(self)
         return try profile.decoded()

@@ -12,19 +12,18 @@ public import Foundation
 /// ## Your own profile fields
 ///
 /// An app can store a `Codable` type beside the claims of the service, in the same encrypted archive. Each property of
-/// the type is a field, and the coding key is the name of the field. Make every property optional, or pass default
-/// values: after the first sign-in, the profile contains only the claims of the service.
+/// the type is a field, and the coding key is the name of the field. Pass default values: after the first sign-in, the
+/// profile contains only the claims of the service.
 ///
 /// ```swift
 /// struct Settings: Codable {
-///     var theme: String?
-///     var pageSize: Int?
+///     var theme = "light"
+///     var pageSize = 50
 /// }
 ///
-/// let fields = try UserProfile(encoding: Settings(theme: "dark"))
-/// try await store.update { $0.profile.merge(fields) }
+/// try await store.updateFields(default: Settings()) { settings in settings.theme = "dark" }
 ///
-/// let settings = try user.profile.decoded(as: Settings.self)  // `pageSize` was never set: nil
+/// let settings = try store.account?.profile.decoded(default: Settings())  // `pageSize` was never set: 50
 /// ```
 ///
 /// Each check of the session merges the claims of the service into the profile. The claims replace fields of the same
@@ -52,6 +51,13 @@ public struct UserProfile: Sendable, Hashable {
     /// assign `nil` to it with the subscript.
     public mutating func merge(_ newer: UserProfile) {
         fields.merge(newer.fields) { $1 }
+    }
+
+    /// Changes the fields that differ between `before` and `newer`, and keeps the other fields.
+    mutating func apply(_ newer: UserProfile, since before: UserProfile) {
+        for name in Set(before.fields.keys).union(newer.fields.keys) where newer[name] != before[name] {
+            self[name] = newer[name]
+        }
     }
 
     func merging(_ newer: UserProfile) -> UserProfile {

@@ -13,7 +13,7 @@ public import Foundation
 public struct AppContainer: Hashable, Sendable {
     /// The identifier of the app. Every archive of the container is bound to this identifier, so an archive of another
     /// app cannot be opened here.
-    public let identifier: String
+    package let identifier: String
 
     /// The folder for data that must be kept and backed up, such as `Account.plist`. On Linux, the path is
     /// `$XDG_DATA_HOME/<identifier>/Documents`.

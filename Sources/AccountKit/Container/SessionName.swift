@@ -2,8 +2,7 @@ import AccountSupport
 
 /// The name of a session in a container: 1 to 64 characters of `a-z A-Z 0-9 . _ -`, without a leading dot.
 public struct SessionName: Hashable, Sendable, CustomStringConvertible {
-    /// The name as text.
-    public let rawValue: String
+    package let rawValue: String
 
     /// The session that AccountKit uses if the caller specifies no session.
     public static let `default` = SessionName(unchecked: "default")

@@ -42,7 +42,7 @@ extension AccountError {
             switch failure {
             case _ where credentials.hasWrongType && credentials.proofKey != nil:
                 ". Sign in without a key (on a command line, with --no-dpop)"
-            case .forbidden(error: "insufficient_scope"), .bearerChallenge(error: "insufficient_scope"):
+            case .forbidden(error: "insufficient_scope"), .unauthorized(error: "insufficient_scope"):
                 ". Request the scope openid (on a command line, with --scope openid)"
             case _ where code == .serviceUnavailable: "; try again"
             default: ""
@@ -119,7 +119,7 @@ extension AccountError {
         if reason.refusesRenewal { hint = Self.signInIfRefusedAgain }
     }
 
-    /// The hint if the service refused a refresh, and the access token is still valid.
+    /// The hint if the service refused a refresh, or if the token is withheld. The commands add the one that signs in.
     package static let signInIfRefusedAgain = "if this continues, sign in again"
 
     /// The error of a request for tokens that are withheld. `reason` is why the service did not change that; `nil` if it was
@@ -132,13 +132,13 @@ extension AccountError {
             self.init(
                 code,
                 "the service has reported that the stored token belongs to another user, so no program gets it until the service confirms the "
-                    + "account\(detail): sign in again if this persists")
+                    + "account\(detail)", hint: Self.signInIfRefusedAgain)
             return
         }
         self.init(
             code,
-            "\(credentials.flawOfType(in: credentials)), so no program gets it until a refresh brings another token\(detail): "
-                + "you are still signed in. Sign in again if this persists")
+            "\(credentials.flawOfType(in: credentials)), so no program gets it until a refresh brings another token\(detail); "
+                + "you are still signed in", hint: Self.signInIfRefusedAgain)
     }
 }
 

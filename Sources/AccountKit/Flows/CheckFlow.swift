@@ -171,7 +171,7 @@ extension AccountAuthority {
     func mismatch(with account: Account) -> String? {
         guard !isAuthority(of: account) else { return nil }
         return "you are signed in at \(account.issuer ?? "another service"), but this program uses "
-            + "\(accountIssuer ?? "another one"): sign in again"
+            + "\(issuer ?? "another one"): sign in again"
     }
 }
 

@@ -22,7 +22,7 @@ extension Flows {
                 target, from: account, insteadOf: refused, minimumValidity, authority, until: deadline)
         } catch {
             // Do not return the stored token after a sign-out.
-            guard let kept, !kept.credentials.expires(within: .zero, of: vault.clock.now), error.code != .notSignedIn,
+            guard let kept, !kept.credentials.isExpired(at: vault.clock.now), error.code != .notSignedIn,
                 error.code != .conflict, vault.shared.account?.credentials.isWithheld != true
             else { throw error }
             return kept

@@ -9,7 +9,7 @@ import Foundation
 
 /// A token that AccountKit uses in place of an archive, such as a token from the environment. Every change fails with
 /// an error.
-final class GivenToken: ArchiveStorage, KeySource {
+final class GivenToken: ArchiveStorage, KeyProvider {
     private let variable: String
     fileprivate let state: Mutex<SessionState>
 
@@ -113,7 +113,7 @@ extension Flows {
             return settle(
                 given,
                 .signedOut(
-                    SignOut(.sessionEnded, date: vault.clock.now, issuer: authority.accountIssuer, detail: detail)))
+                    SignOut(.sessionEnded, date: vault.clock.now, issuer: authority.issuer, detail: detail)))
         }
     }
 
@@ -137,14 +137,15 @@ extension Flows {
 extension AccountAuthority {
     fileprivate func account(of unknown: Account) async throws -> Account {
         if let authority = serviceAuthority.tokenWay {
-            var account = try await authority.signIn(token: unknown.credentials.accessToken)
+            var account = try await authority.signIn(token: unknown.credentials.accessToken).withIssuer(
+                of: authority)
             account.credentials.accessToken = unknown.credentials.accessToken
             account.credentials.refreshToken = nil
             return account
         }
         let identity = try await verify(unknown)
         return Account(
-            id: identity.id, issuer: accountIssuer, username: identity.username, credentials: unknown.credentials,
+            id: identity.id, issuer: issuer, username: identity.username, credentials: unknown.credentials,
             profile: identity.profile)
     }
 }

@@ -16,13 +16,13 @@ extension Flows {
         }
     }
 
-    func updateProfile(
-        with authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
+    func sendProfile(
+        to authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
         // Check that the account belongs to this service, since a token is sent only to its own service.
         var account = try await loadedAccount(of: authority)
-        let before = account.profile.fields
+        let before = account.profile
         change(&account.profile)
         let identity: Identity
         do {
@@ -36,10 +36,7 @@ extension Flows {
                 throw AccountError(.conflict, "another user has signed in: the profile here was not changed")
             }
             // Store only the changed fields, since another process may have changed other fields.
-            for name in Set(before.keys).union(changed.profile.fields.keys)
-            where changed.profile[name] != before[name] {
-                stored.profile[name] = changed.profile[name]
-            }
+            stored.profile.apply(changed.profile, since: before)
             stored.profile.merge(identity.profile)
             stored.username = identity.username ?? stored.username
         }
@@ -50,7 +47,7 @@ extension Flows {
         let message = "the profile could not be changed at the service, so it was not changed here"
         return switch failure {
         case .misconfigured: AccountError(.misconfigured, message, cause: failure)
-        case .badRequest, .refused, .forbidden, .rejected: AccountError(.requestFailed, message, cause: failure)
+        case .refused, .forbidden, .rejected: AccountError(.requestRefused, message, cause: failure)
         default: AccountError(.serviceUnavailable, message, hint: "try again", cause: failure)
         }
     }

@@ -216,8 +216,8 @@ extension Credentials {
     /// Returns whether the tokens of a client without a user have all expired, according to the local clock.
     fileprivate func areOver(at date: Date) -> Bool {
         guard machine != nil else { return false }
-        return expires(within: .zero, of: date)
-            && derivedTokens.allSatisfy { $0.credentials.expires(within: .zero, of: date) }
+        return isExpired(at: date)
+            && derivedTokens.allSatisfy { $0.credentials.isExpired(at: date) }
     }
 }
 

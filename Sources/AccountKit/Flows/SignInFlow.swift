@@ -39,7 +39,7 @@ extension Flows {
     ) async throws(AccountError) -> Account {
         try await signingIn {
             // The service issues no tokens, so a cancellation loses no tokens.
-            let account = try await authority.signIn(token: try await ask())
+            let account = try await authority.signIn(token: try await ask()).withIssuer(of: authority)
             let stored = try await storeSignIn(
                 account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
             deliverDue(after: stored, at: authority)
@@ -148,7 +148,7 @@ extension Flows {
                         after: error.failure, elapsed: authorization.lifetime - clock.now.duration(to: end))
                 }
             case .fail(let failure): throw failure
-            case .expired: throw AuthorityError.oauthError(.expiredToken)
+            case .expired: throw AuthorityError.oauthError("expired_token")
             }
         }
     }
@@ -208,7 +208,7 @@ extension Flows {
                     !Task.isCancelled
                 else {
                     let outcome = await revokeUnstored(
-                        Account(id: "", issuer: authority.accountIssuer, credentials: credentials), with: authority)
+                        Account(id: "", issuer: authority.issuer, credentials: credentials), with: authority)
                     if error is CancellationError || exchanges.isInterrupted { throw CancellationError() }
                     throw AccountError(unused: credentials, because: failure, outcome)
                 }
@@ -226,6 +226,7 @@ extension Flows {
     private func storeOrRevoke(
         _ account: Account, with authority: any AccountAuthority, _ exchange: any Storing
     ) async throws -> Account {
+        let account = account.withIssuer(of: authority)
         do {
             try checkInterruption()
             try exchange.beginStoring()
@@ -317,7 +318,7 @@ extension Flows {
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, draft) }
                 do {
                     let saved = try await draft.saveSignIn(account, ifRevision: revision)
-                    if !saved.isSameUser(as: old) { await draft.keepProfile(of: old) }
+                    if !saved.isSameUser(as: old) { await draft.keepProfile(of: old, at: vault.clock.now) }
                     return .stored(saved)
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before
@@ -349,6 +350,15 @@ extension Flows {
                 "the tokens of the replaced sign-in could not be queued for revocation",
                 metadata: ["error": "\(error)"])
         }
+    }
+}
+
+extension Account {
+    /// Returns this account of a service, with the issuer of the service if the account names none.
+    func withIssuer(of authority: any AccountAuthority) -> Account {
+        var account = self
+        account.issuer = issuer ?? authority.issuer
+        return account
     }
 }
 

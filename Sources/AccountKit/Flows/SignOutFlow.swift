@@ -7,10 +7,11 @@ import Foundation
 #endif
 
 /// Removes the account because the user signs out. The flow first queues the tokens for revocation, so that a crash
-/// does not lose the tokens.
+/// does not lose the tokens. If the service has already ended the session, the flow removes the data that was kept for the
+/// user's next sign-in.
 struct SignOutFlow: Sendable {
     enum Ended: Sendable {
-        case nobody
+        case noUser
 
         /// The account that was signed out, and the queue entry of its tokens; `nil` if the tokens were not queued.
         case account(Account, RevocationQueue.Pending?)
@@ -35,7 +36,9 @@ struct SignOutFlow: Sendable {
     private func end(in draft: any FlowDraft) async -> Result<Ended, AccountError> {
         do throws(AccountError) {
             switch await draft.read() {
-            case .absent: return .success(.nobody)
+            case .absent(let last):
+                try await draft.forgetEndedUser(last)
+                return .success(.noUser)
             case .present(let account, let revision):
                 return .success(.account(account, try await remove(account, revision, draft)))
             // An archive that cannot be reached cannot be moved either.
@@ -71,7 +74,7 @@ extension Flows {
         let flow = SignOutFlow(
             signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: keepsUnreadable)
         switch try await flow.run(vault).get() {
-        case .nobody:
+        case .noUser:
             return SignOutReport(account: nil, revocation: .notNeeded)
         case .quarantined(let place):
             return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)

@@ -31,7 +31,7 @@ extension Flows {
         guard !credentials.isGood(for: minimumValidity, at: now), credentials.isRenewable else {
             return account
         }
-        let isUsable = !credentials.expires(within: .zero, of: now)
+        let isUsable = !credentials.isExpired(at: now)
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 

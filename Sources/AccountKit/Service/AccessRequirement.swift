@@ -7,19 +7,18 @@ import AccountSupport
 /// requirement: the service may grant less than the API requires, and a loop would never end.
 public struct AccessRequirement: Error, Sendable, Hashable {
     /// The scopes that the API requires; empty if it named none.
-    public var scopes: [String]
+    public let scopes: [String]
 
     /// The authentication context class references that the API accepts, the preferred one first.
-    public var acrValues: [String]
+    public let acrValues: [String]
 
     /// The maximum time since the user signed in at the service; `nil` for no limit.
-    public var maxAge: Duration?
+    public let maxAge: Duration?
 
     /// The address of the API's metadata (RFC 9728, section 5.1), if the response named it.
-    public var resourceMetadata: String?
+    package let resourceMetadata: String?
 
-    /// Creates a requirement; see the properties.
-    public init(
+    package init(
         scopes: [String] = [], acrValues: [String] = [], maxAge: Duration? = nil, resourceMetadata: String? = nil
     ) {
         self.scopes = scopes
@@ -49,8 +48,6 @@ extension AccessRequirement: CustomStringConvertible {
         return parts.isEmpty ? "further permissions" : parts.joined(separator: " and ")
     }
 }
-
-extension AccessRequirement: CauseInMessage {}
 
 extension AccountError {
     /// What the API requires, for the codes ``Code-swift.struct/insufficientScope`` and

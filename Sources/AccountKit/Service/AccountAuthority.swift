@@ -16,10 +16,11 @@ public protocol AccountAuthority: Sendable {
     /// - Parameter account: The account with the access token to send. For a token from an environment variable, the
     ///   `id` of the account is the name of the variable.
     /// - Returns: The user. A user name or profile field that the response leaves out keeps its value.
-    /// - Throws: An ``AuthorityError``. `bearerChallenge(error: "invalid_token")` and `rejected` mean that the service no
-    ///   longer accepts the token. After another 401 response, AccountKit refreshes the tokens, if possible, to learn
-    ///   whether the session has ended. After any other error, such as an unreachable service (`noResponse`), a failure
-    ///   of the service (`unavailable`) or a missing permission (`forbidden`), the user stays signed in.
+    /// - Throws: An ``AuthorityError``. After `rejected`, AccountKit clears the account. After `unauthorized`, AccountKit
+    ///   refreshes the tokens, if possible, to learn whether the session has ended; without a refresh token, it clears the
+    ///   account only after `unauthorized(error: "invalid_token")`. After any other error, such as an unreachable service
+    ///   (`noResponse`), a failure of the service (`unavailable`) or a missing permission (`forbidden`), the user stays
+    ///   signed in.
     func verify(_ account: Account) async throws -> Identity
 
     /// Exchanges the refresh token for a new access token. AccountKit calls this function only for an account with a
@@ -27,6 +28,7 @@ public protocol AccountAuthority: Sendable {
     ///
     /// - Returns: The new credentials. A value that the response leaves out is `nil` or empty, and the store then keeps
     ///   the old value.
+    /// - Throws: An ``AuthorityError``. Only `rejected` and `oauthError("invalid_grant")` end the session.
     func refresh(_ account: Account) async throws -> Credentials
 
     /// Revokes the refresh token and the access token.
@@ -45,16 +47,21 @@ public protocol AccountAuthority: Sendable {
     /// AccountKit revokes the replaced tokens when the user signs out.
     var supportsPerGrantRevocation: Bool { get }
 
-    /// Returns whether an account belongs to this service, so that AccountKit may send the account's tokens to the
-    /// service.
+    /// Returns whether an account belongs to this service. AccountKit sends the tokens of an account only to a service for
+    /// which this function returns `true`.
+    ///
+    /// By default, an account belongs to the service if both have the same issuer, or if neither has an issuer.
     func isAuthority(of account: Account) -> Bool
 
     /// The maximum duration of a token request from its first byte; 60 s by default. AccountKit does not cancel the
     /// request earlier, since a token counts as spent as soon as it is sent.
     var tokenRequestTimeout: Duration { get }
 
-    /// The issuer of this service's accounts; `nil` in an app that uses only one service.
-    var accountIssuer: String? { get }
+    /// The issuer of this service's accounts, such as `https://notes.example.com`; `nil`, the default, in an app that uses
+    /// only one service. An account without an issuer gets this issuer at sign-in.
+    ///
+    /// Declare a property of your own as `String?`. A property `issuer` of the type `String` does not replace the default.
+    var issuer: String? { get }
 }
 
 extension AccountAuthority {
@@ -78,32 +85,11 @@ extension AccountAuthority {
     /// The default, 60 s.
     public var tokenRequestTimeout: Duration { .seconds(60) }
 
+    /// The default: whether the account has the ``issuer`` of this service.
+    public func isAuthority(of account: Account) -> Bool { account.issuer == issuer }
+
     /// The default, `nil`, for an app that uses only one service.
-    public var accountIssuer: String? { nil }
-}
-
-/// A user at the service.
-public struct Identity: Sendable, Hashable {
-    /// The id of the user.
-    public var id: String
-
-    /// The user name.
-    public var username: String?
-
-    /// The profile fields that the service returned. Other fields keep their values.
-    public var profile: UserProfile
-
-    /// Creates an identity.
-    public init(id: String, username: String? = nil, profile: UserProfile = UserProfile()) {
-        self.id = id
-        self.username = username
-        self.profile = profile
-    }
-
-    /// Creates an identity for a service with numeric user ids.
-    public init(id: some BinaryInteger, username: String? = nil, profile: UserProfile = UserProfile()) {
-        self.init(id: String(id), username: username, profile: profile)
-    }
+    public var issuer: String? { nil }
 }
 
 /// An authority that supports sign-in with a user name and password.

@@ -1,7 +1,7 @@
 import AccountSupport
 
 extension AuthorityError {
-    /// The reason for a missing or incomplete response: the kind of failure, the host, and the stage of the request.
+    /// The reason for a missing or incomplete response. The description names the host, if it is known.
     ///
     /// A custom authority throws one of the constants, such as ``timeout``. As a pattern, a failure matches only its
     /// kind: `case .noResponse(.timeout)` matches a timeout of any host at any stage. The operator `==` compares all
@@ -10,10 +10,10 @@ extension AuthorityError {
         package var kind: Kind
 
         /// The host that did not respond, or its proxy; an IPv6 address is in brackets. `nil` if the host is unknown.
-        public var host: String?
+        package var host: String?
 
         /// The host's port.
-        public var port: Int?
+        package var port: Int?
 
         package var stage: Stage
 
@@ -62,7 +62,7 @@ extension AuthorityError {
         /// There is no host with this name.
         public static let unknownHost = Failure(.unknownHost)
         /// No name server responded.
-        public static let nameServer = Failure(.nameServer)
+        package static let nameServer = Failure(.nameServer)
         /// The host refused the connection.
         public static let refused = Failure(.refused)
         /// There is no route to the host.
@@ -74,11 +74,11 @@ extension AuthorityError {
         /// The task was cancelled.
         public static let cancelled = Failure(.cancelled)
         /// The connection ended during the response.
-        public static let truncated = Failure(.truncated)
+        package static let truncated = Failure(.truncated)
         /// The response is not HTTP.
-        public static let garbled = Failure(.garbled)
+        package static let garbled = Failure(.garbled)
         /// The proxy is unreachable, or refused the connection.
-        public static let proxy = Failure(.proxy)
+        package static let proxy = Failure(.proxy)
 
         /// Returns whether two failures are of the same kind.
         public static func ~= (pattern: Failure, failure: Failure) -> Bool { pattern.kind == failure.kind }
@@ -123,21 +123,17 @@ extension AuthorityError {
         switch self {
         case .noResponse(let failure):
             failure.stage != .sent || [.unknownHost, .nameServer, .refused, .proxy].contains(failure.kind)
-        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): false
-        case .notSent, .untrustedTLS, .proxyAuthenticationRequired, .unavailable(429, _), .oauthError, .badRequest,
-            .misconfigured:
+        case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): false
+        case .notSent, .untrustedTLS, .proxyAuthenticationRequired, .unavailable(429, _), .oauthError,
+            .refused(status: 400), .misconfigured:
             true
         default: false
         }
     }
 }
 
-extension AuthorityError: ExplainedError {
-    package var explanation: String { "\(SessionDecision.reason(for: self))" }
-}
-
 /// The reason for a missing response, so that a caller can tell whether the service may have carried out the request.
-package struct RequestFailure: CauseInMessage {
+package struct RequestFailure: Error {
     package let failure: AuthorityError
 
     package init(_ failure: AuthorityError) { self.failure = failure }

@@ -25,7 +25,7 @@ public protocol BrowserSignIn: Sendable {
 
     /// Waits until the user has finished in the browser, or until the task is cancelled.
     ///
-    /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, and `noResponse(.cancelled)` if
+    /// - Throws: An ``AuthorityError``: `oauthError("access_denied")` if the user refused, and `noResponse(.cancelled)` if
     ///   the task was cancelled. An ``AccountError`` with the code ``AccountError/Code-swift.struct/signInRefused`` if
     ///   the user has not finished within the ``lifetime``.
     func waitForResponse() async throws

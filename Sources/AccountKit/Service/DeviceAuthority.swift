@@ -9,7 +9,7 @@ public protocol DeviceAuthority: AccountAuthority {
     /// Polls the service once, and returns the tokens if the user has entered the code. The service accepts no further
     /// poll after a response with tokens.
     ///
-    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` while the user has not approved or denied
+    /// - Throws: An ``AuthorityError``: `oauthError("authorization_pending")` while the user has not approved or denied
     ///   the sign-in, and the other errors of RFC 8628, section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 

@@ -21,5 +21,5 @@ private struct PlainService: ServiceAuthority {
     func isAuthority(of account: Account) -> Bool { authority.isAuthority(of: account) }
     var supportsPerGrantRevocation: Bool { authority.supportsPerGrantRevocation }
     var tokenRequestTimeout: Duration { authority.tokenRequestTimeout }
-    var accountIssuer: String? { authority.accountIssuer }
+    var issuer: String? { authority.issuer }
 }

@@ -128,12 +128,19 @@ package enum ResponseOutcome: Equatable, Sendable {
     }
 }
 
+extension AccountError.Code {
+    /// The code for a response with an error status, which depends on whether another attempt may succeed.
+    package init(status: Int) {
+        self = [408, 425, 429].contains(status) || (500...599).contains(status) ? .serviceUnavailable : .requestRefused
+    }
+}
+
 extension AccountError {
     package init(_ outcome: ResponseOutcome, status: Int) {
         switch outcome {
         case .signIn(let words):
             self.init(
-                .requestFailed, "the service did not accept this session (\(words))", hint: Self.signInIfRefusedAgain)
+                .requestRefused, "the service did not accept this session (\(words))", hint: Self.signInIfRefusedAgain)
         case .later(let words, _), .unknown(let words, _):
             self.init(.serviceUnavailable, "the service cannot do this now (\(words))")
         case .pause(let words, let wait):
@@ -141,8 +148,8 @@ extension AccountError {
                 .serviceUnavailable,
                 "the service's rate limit is reached (\(words)): try again in \(wait.components.seconds) s")
         case .conflict(let words), .refused(let words):
-            self.init(.requestFailed, "the service refused the request (\(words))")
-        case .done: self.init(.requestFailed, "the service sent no usable response (\(status))")
+            self.init(.requestRefused, "the service refused the request (\(words))")
+        case .done: self.init(.requestRefused, "the service sent no usable response (\(status))")
         }
     }
 
@@ -164,7 +171,7 @@ extension AccountError {
         if let failure = requestFailure ?? cause as? AuthorityError { return !failure.wasCertainlyNotCarriedOut }
         // Errors before a request is sent: there is no token, or the request is malformed.
         let before: [Code] = [
-            .notSignedIn, .renewalRefused, .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .inaccessible,
+            .notSignedIn, .renewalRefused, .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .inaccessible,
             .insecureContainer,
             .busy, .conflict, .signInRefused, .misconfigured, .invalidArgument,
         ]

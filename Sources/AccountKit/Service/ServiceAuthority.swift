@@ -139,7 +139,7 @@ package protocol ServiceAuthority: AccountAuthority {
     /// - Returns: The access token. After a refresh, the result also contains the new refresh token if the service sent
     ///   one. The store ignores a refresh token of a token exchange.
     /// - Throws: An ``AuthorityError``, which does not end the session. If a refresh fails with
-    ///   `oauthError(.invalidGrant)` or `rejected`, the store calls ``AccountAuthority/refresh(_:)`` once, and the
+    ///   `oauthError("invalid_grant")` or `rejected`, the store calls ``AccountAuthority/refresh(_:)`` once, and the
     ///   result of that call determines whether the session has ended.
     func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation

@@ -79,19 +79,18 @@ package enum SessionDecision {
 
     package static func afterVerification(_ failure: AuthorityError, _ context: Context) -> Verification {
         switch failure {
-        case .bearerChallenge(error: "invalid_token"):
+        case .unauthorized(error: "invalid_token"):
             if context.justRefreshed {
                 return .keep(.init(.unclearReply, detail: "401 for a token that was issued a moment ago"))
             }
             if context.holdsRefreshToken { return .refreshOnce }
             return context.sentTokenIsStored ? .clear("invalid_token") : .adoptStored
         // These errors are about the proof in the request, and not about the token (RFC 9449, sections 7.1 and 9).
-        case .bearerChallenge(error: let code?) where isAboutProof(code): return .keep(reason(for: failure))
+        case .unauthorized(error: let code?) where isAboutProof(code): return .keep(reason(for: failure))
         // A 401 response that does not call the token invalid. Many services respond like this to an invalid token, so
         // a refresh must show whether the session has ended.
-        case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh:
+        case .unauthorized(error: let code) where code != "insufficient_scope" && context.mayRefresh:
             return .refreshOnce
-        case .unauthorized where context.mayRefresh: return .refreshOnce
         case .rejected(let detail): return context.sentTokenIsStored ? .clear(detail) : .adoptStored
         default: return .keep(reason(for: failure))
         }
@@ -103,19 +102,19 @@ package enum SessionDecision {
     /// which needs no refresh token.
     package static func afterCall(_ failure: AuthorityError, _ context: Context) -> Call {
         switch failure {
-        case .bearerChallenge(error: let code?) where isAboutProof(code): .keep
-        case .bearerChallenge where context.mayRefresh, .unauthorized where context.mayRefresh: .refreshOnce
-        case .bearerChallenge(error: "invalid_token") where !context.holdsRefreshToken: .askService
+        case .unauthorized(error: let code?) where isAboutProof(code): .keep
+        case .unauthorized where context.mayRefresh: .refreshOnce
+        case .unauthorized(error: "invalid_token") where !context.holdsRefreshToken: .askService
         default: .keep
         }
     }
 
     package static func afterRefresh(_ failure: AuthorityError) -> Refresh {
         switch failure {
-        case .oauthError(.invalidGrant, _): .clear(OAuthErrorCode.invalidGrant.rawValue)
+        case .oauthError("invalid_grant", _): .clear("invalid_grant")
         case .rejected(let detail): .clear(detail)
         // A Bearer challenge is not a valid response from a token endpoint.
-        case .bearerChallenge(error: "invalid_token"):
+        case .unauthorized(error: "invalid_token"):
             .keep(refusal(.init(.unclearReply, detail: "401 from the token endpoint")))
         case _ where refusesRenewal(failure): .keep(refusal(reason(for: failure)))
         default: .keep(reason(for: failure))
@@ -128,9 +127,9 @@ package enum SessionDecision {
     /// A refusal of the client (`invalid_client`) is not about the session: a refresh with the right client succeeds.
     package static func refusesRenewal(_ failure: AuthorityError) -> Bool {
         switch failure {
-        case .oauthError(let code, _): !isAboutProof(code.rawValue) && !leavesRenewalOpen.contains(code)
-        case .bearerChallenge(error: let code?) where isAboutProof(code): false
-        case .badRequest, .refused, .unauthorized, .bearerChallenge, .forbidden: true
+        case .oauthError(let code, _): !isAboutProof(code) && !leavesRenewalOpen.contains(code)
+        case .unauthorized(error: let code?) where isAboutProof(code): false
+        case .refused, .unauthorized, .forbidden: true
         default: false
         }
     }
@@ -142,13 +141,13 @@ package enum SessionDecision {
     }
 
     private static let leavesRenewalOpen = passes.union([
-        .invalidGrant, .invalidClient, "incorrect_client_credentials", .slowDown, .authorizationPending,
+        "invalid_grant", "invalid_client", "incorrect_client_credentials", "slow_down", "authorization_pending",
     ])
 
     /// Errors that another attempt may resolve (RFC 6749, section 4.1.2.1). Some services send a code of their own in a response
     /// whose status is not that of such an error: Slack with 200, and Auth0 with 400.
-    private static let passes: Set<OAuthErrorCode> = [
-        .temporarilyUnavailable, .serverError, "internal_error", "fatal_error", "service_unavailable",
+    private static let passes: Set<String> = [
+        "temporarily_unavailable", "server_error", "internal_error", "fatal_error", "service_unavailable",
         "request_timeout",
         "ratelimited", "too_many_requests",
     ]
@@ -167,7 +166,7 @@ package enum SessionDecision {
     /// is still valid.
     package static func afterDerivation(_ failure: AuthorityError) -> Derivation {
         switch failure {
-        case .oauthError(.invalidGrant, _): .refreshOnce(afterTokenExchange(failure))
+        case .oauthError("invalid_grant", _): .refreshOnce(afterTokenExchange(failure))
         case .rejected(let detail): .refreshOnce(.init(.misconfigured, detail: detail))
         default: .keep(afterTokenExchange(failure))
         }
@@ -185,23 +184,23 @@ package enum SessionDecision {
 
     private static let refusesRequest = refusesSignIn.union(["unsupported_token_type"])
 
-    private static let refusesSignIn = needsUser.union([.invalidGrant, .accessDenied])
+    private static let refusesSignIn = needsUser.union(["invalid_grant", "access_denied"])
 
     /// Errors that the user can resolve at the service (OpenID Connect Core, section 3.1.2.6).
-    private static let needsUser: Set<OAuthErrorCode> = [
+    private static let needsUser: Set<String> = [
         "consent_required", "login_required", "interaction_required", "account_selection_required",
     ]
 
     package static func afterSignIn(_ failure: AuthorityError) -> SignIn {
         switch failure {
-        case .oauthError(.authorizationPending, _): .pollAgain(slowDown: false)
-        case .oauthError(.slowDown, _): .pollAgain(slowDown: true)
-        case .oauthError(.expiredToken, _): .startOver
+        case .oauthError("authorization_pending", _): .pollAgain(slowDown: false)
+        case .oauthError("slow_down", _): .pollAgain(slowDown: true)
+        case .oauthError("expired_token", _): .startOver
         // A service may have any further codes of its own, and must not be asked again after them (RFC 8628, section 3.5).
         case .oauthError(let code, let description)
-        where !passes.contains(code) && !refusesSettings.contains(code) && !isAboutProof(code.rawValue):
+        where !passes.contains(code) && !refusesSettings.contains(code) && !isAboutProof(code):
             .refused(text(code, description))
-        case .bearerChallenge(error: "invalid_token"): .refused("invalid_token")
+        case .unauthorized(error: "invalid_token"): .refused("invalid_token")
         case .rejected(let detail), .signInRefused(let detail): .refused(detail)
         default: .unclear(reason(for: failure))
         }
@@ -209,11 +208,11 @@ package enum SessionDecision {
 
     package static func afterRevocation(_ failure: AuthorityError) -> Revocation {
         switch failure {
-        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): .tryLater
-        case .oauthError(let code, _) where isAboutProof(code.rawValue): .tryLater
+        case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): .tryLater
+        case .oauthError(let code, _) where isAboutProof(code): .tryLater
         case .oauthError(let code, let description): .refused(text(code, description))
-        case .badRequest: .refused("400")
-        case .bearerChallenge, .unauthorized: .refused("401")
+        case .refused(status: 400): .refused("400")
+        case .unauthorized: .refused("401")
         case .rejected(let detail): .refused(detail)
         default: .tryLater
         }
@@ -245,12 +244,11 @@ package enum SessionDecision {
                 .init(.unclearReply, detail: text(code, description) + " (is the clock of this machine right?)")
             default: .init(.unclearReply, detail: text(code, description))
             }
-        case .bearerChallenge(error: "insufficient_scope"), .forbidden(error: "insufficient_scope"):
+        case .unauthorized(error: "insufficient_scope"), .forbidden(error: "insufficient_scope"):
             .init(.insufficientScope, detail: "the token's scopes do not allow this request")
-        case .bearerChallenge(let code):
+        case .unauthorized(let code):
             .init(.unclearReply, detail: "401 with \(code.map { "error \"\($0)\"" } ?? "no error code")")
-        case .unauthorized: .init(.unclearReply, detail: "401 without a Bearer challenge")
-        case .badRequest: .init(.unclearReply, detail: "400 without an OAuth error")
+        case .refused(status: 400): .init(.unclearReply, detail: "400 without an OAuth error")
         case .refused(let status): .init(.unclearReply, detail: "\(status) from the token endpoint")
         case .forbidden: .init(.unclearReply, detail: "403")
         case .proxyAuthenticationRequired:
@@ -270,15 +268,16 @@ package enum SessionDecision {
     /// the sign-in (RFC 6749, sections 4.1.2.1 and 5.2; RFC 7591, section 3.2.2; RFC 8707, section 2; OpenID Connect Core,
     /// section 3.1.2.6). Google reports `redirect_uri_mismatch`, and GitHub
     /// `device_flow_disabled` and `incorrect_client_credentials`.
-    private static let refusesSettings: Set<OAuthErrorCode> = [
-        .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest, .invalidTarget,
+    private static let refusesSettings: Set<String> = [
+        "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_request",
+        "invalid_target",
         "unsupported_response_type", "invalid_redirect_uri", "redirect_uri_mismatch", "invalid_client_metadata",
         "invalid_request_uri", "request_not_supported", "request_uri_not_supported", "device_flow_disabled",
         "incorrect_client_credentials",
     ]
 
-    private static func text(_ code: OAuthErrorCode, _ description: String?) -> String {
-        description.map { "\(code.rawValue): \($0)" } ?? code.rawValue
+    private static func text(_ code: String, _ description: String?) -> String {
+        description.map { "\(code): \($0)" } ?? code
     }
 }
 

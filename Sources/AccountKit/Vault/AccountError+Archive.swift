@@ -19,13 +19,13 @@ extension AccountError {
                 .unsupportedVersion, "Account.plist was written by a later version (\(what)): update this program")
         case .authenticationFailed where isShared:
             self.init(
-                .authenticationFailed,
+                .wrongKeyOrDamaged,
                 "the archive in the shared store does not open here: this machine and the machine that wrote it have different "
                     + "keys, or the entry was changed or copied from another place. You are not signed out, and nothing was "
                     + "changed; install the key that the other machines use")
         case .authenticationFailed:
             self.init(
-                .authenticationFailed,
+                .wrongKeyOrDamaged,
                 "Account.plist does not open: the key is wrong, the file belongs to another app or session, or it was "
                     + "changed. You are not signed out; restore the right file, or sign in again")
         case .unfitKey(let kind):

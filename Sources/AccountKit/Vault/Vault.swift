@@ -40,21 +40,22 @@ package final class Vault: Sendable {
 
     /// Creates the vault of a session of a container, without reading the archive.
     package convenience init(
-        container: AppContainer, session: SessionName, keySources: [any KeySource], clock: (any WallClock)? = nil,
+        container: AppContainer, session: SessionName, keySources: [KeySource], clock: (any WallClock)? = nil,
         lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
             storage: FileArchiveStorage(container: container, session: session), appIdentifier: container.identifier,
-            session: session, keySources: keySources, clock: clock, lockTimeout: lockTimeout, logger: logger)
+            session: session, keys: keySources.map { $0.provider(in: container, session: session) }, clock: clock,
+            lockTimeout: lockTimeout, logger: logger)
     }
 
     /// Creates the vault of a session in another storage.
     package convenience init(
-        storage: any ArchiveStorage, appIdentifier: String, session: SessionName, keySources: [any KeySource],
+        storage: any ArchiveStorage, appIdentifier: String, session: SessionName, keys: [any KeyProvider],
         clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
-            storage: storage, appIdentifier: appIdentifier, session: session, keySources: keySources,
+            storage: storage, appIdentifier: appIdentifier, session: session, keys: keys,
             context: SealingContext(
                 appIdentifier: appIdentifier, sessionName: session.rawValue, place: storage.sharedPlace),
             clock: clock, lockTimeout: lockTimeout, logger: logger)
@@ -62,7 +63,7 @@ package final class Vault: Sendable {
 
     /// Creates a vault with another context, such as one for all sessions of an app.
     init(
-        storage: any ArchiveStorage, appIdentifier: String, session: SessionName, keySources: [any KeySource],
+        storage: any ArchiveStorage, appIdentifier: String, session: SessionName, keys: [any KeyProvider],
         context: SealingContext, clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30), logger: Logger?
     ) {
         self.storage = storage
@@ -71,7 +72,7 @@ package final class Vault: Sendable {
         self.clock = clock ?? SystemWallClock()
         self.lockTimeout = lockTimeout
         self.logger = logger
-        ring = KeyRing(keySources, context: context, logger: logger)
+        ring = KeyRing(keys, context: context, logger: logger)
         codec = ArchiveCodec(context: context)
     }
 
@@ -269,11 +270,11 @@ package final class Vault: Sendable {
 }
 
 extension AccountError {
-    var isAboutKey: Bool { code == .authenticationFailed || code == .noKey }
+    var isAboutKey: Bool { code == .wrongKeyOrDamaged || code == .noKey }
 
     /// Whether the error means that the archive was reached but cannot be opened.
     package var isAboutContent: Bool {
-        [.noKey, .authenticationFailed, .damaged, .unsupportedVersion].contains(code)
+        [.noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion].contains(code)
     }
 
     /// Names the folder of the archive: a user with several sessions or apps has several archives.

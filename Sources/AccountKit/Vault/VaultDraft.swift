@@ -251,11 +251,26 @@ struct VaultDraft: Sendable {
     private func removeKeepingProfile(
         of user: Account, _ signOut: SignOut, ifRevision revision: ArchiveRevision
     ) async throws -> ArchiveReceipt.Durability {
-        let isKept = await keepProfile(of: user)
+        let date = signOut.date ?? now
+        let isKept = await keepProfile(of: user, at: date)
+        do {
+            try await vault.offlineKeys.markEnded(of: user, at: date, in: transaction)
+        } catch {
+            vault.logger?.debug("the key of the offline data could not be marked", metadata: ["error": "\(error)"])
+        }
         let durability = try await remove(signOut, ifRevision: revision)
         // On a full disk, the removed account makes room for its profile.
-        if !isKept { await keepProfile(of: user) }
+        if !isKept { await keepProfile(of: user, at: date) }
         return durability
+    }
+
+    /// Removes the profile and the key of the offline data of a user who signs out after the service ended the session.
+    func forgetEndedUser(_ ended: SignOut) async throws(AccountError) {
+        guard ended.reason == .sessionEnded, let date = ended.date else { return }
+        try await step {
+            try await vault.keptProfiles.remove(ofSessionEndedAt: date, in: transaction)
+            try await vault.offlineKeys.remove(ofSessionEndedAt: date, in: transaction)
+        }
     }
 
     /// Records the reason, and then removes the account and its refresh record. In this order, a crash does not lose
@@ -318,9 +333,9 @@ struct VaultDraft: Sendable {
     /// Stores the profile of a user who did not sign out, and returns whether it is stored. A failure does not keep the
     /// session alive.
     @discardableResult
-    func keepProfile(of user: Account) async -> Bool {
+    func keepProfile(of user: Account, at date: Date) async -> Bool {
         do {
-            try await vault.keptProfiles.keep(user, at: now, in: transaction)
+            try await vault.keptProfiles.keep(user, at: date, in: transaction)
             return true
         } catch {
             vault.logger?.warning(

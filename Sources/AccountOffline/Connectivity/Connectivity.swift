@@ -20,15 +20,14 @@ public enum Connectivity: Sendable, Hashable {
 
     /// The reason why a request failed.
     public struct Problem: Sendable, Hashable {
-        /// The place where the request failed.
-        public let kind: Kind
+        let kind: Kind
 
         /// A description of the failure, for messages.
         public let description: String
     }
 
-    /// The place where a request failed. The raw values are stable.
-    public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The place where a request failed.
+    enum Kind: Sendable, Hashable {
         /// The host name could not be resolved.
         case nameLookUp
         /// There was no connection, or the connection was interrupted.

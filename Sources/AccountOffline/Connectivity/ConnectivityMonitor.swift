@@ -103,7 +103,7 @@ public final class ConnectivityMonitor: Sendable {
     }
 
     /// The current state.
-    public var current: Connectivity { state.withLock { current($0) } }
+    var current: Connectivity { state.withLock { current($0) } }
 
     private func current(_ state: State) -> Connectivity {
         guard let knownAt = state.knownAt, state.probing == nil else { return state.connectivity }

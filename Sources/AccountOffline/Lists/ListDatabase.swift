@@ -190,7 +190,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    private func place(of id: String, _ list: Int64, _ database: Database) throws -> Place? {
+    func place(of id: String, _ list: Int64, _ database: Database) throws -> Place? {
         let sql = "SELECT segment, position FROM entry WHERE item = (SELECT n FROM item WHERE key = ?) AND list = ?"
         let find = try database.cachedStatement(sql: sql)
         return try Row.fetchOne(find, arguments: [Data(itemKey(id)), list]).map {
@@ -232,35 +232,6 @@ struct ListDatabase: Sendable {
         }
     }
 
-    func item(_ id: String) async throws -> RemoteItem? { try await read { try item(id, $0) } }
-
-    private func item(_ id: String, _ database: Database) throws -> RemoteItem? {
-        let key = Data(itemKey(id))
-        let sealed = try Data.fetchOne(database, sql: "SELECT sealed FROM item WHERE key = ?", arguments: [key])
-        return try sealed.map { try item($0, key: key, type: "item") }
-    }
-
-    /// Returns the last date at which a list with this item was requested, and whether the lists contain another version
-    /// of the item than when its detail was stored.
-    func standing(ofItem id: String) async throws -> (asOf: Date?, hasChanged: Bool) {
-        try await read { database in
-            let key = Data(itemKey(id))
-            let asOf = try Double.fetchOne(
-                database,
-                sql: """
-                    SELECT max(list.as_of) FROM item JOIN entry ON entry.item = item.n JOIN list ON list.n = entry.list
-                    WHERE item.key = ?
-                    """, arguments: [key])
-            let hasChanged = try Bool.fetchOne(
-                database,
-                sql: """
-                    SELECT item.digest IS NOT (SELECT listed FROM detail WHERE detail.key = item.key) FROM item
-                    WHERE item.key = ?
-                    """, arguments: [key])
-            return (asOf.map { Date(timeIntervalSince1970: $0) }, hasChanged ?? false)
-        }
-    }
-
     /// Returns the validators of the first page. Returns `nil` if the list no longer contains a row of this page: a
     /// response with status 304 would confirm a row that is not stored.
     func validators(of name: String) async throws -> Validators? {
@@ -276,114 +247,6 @@ struct ListDatabase: Sendable {
                 guard try Int.fetchOne(find, arguments: [key, list.number]) != nil else { return nil }
             }
             return validators
-        }
-    }
-
-    /// The end of the first segment, to determine whether a request has extended the list.
-    struct Extent: Sendable, Equatable {
-        let segment: Int
-        let position: Int
-        let next: String?
-        /// The cursor of the last page, if the positions of the adapter do not fit the pages.
-        let page: String?
-
-        /// Whether rows were added at the end. Links to stored rows are no progress, even if the cursors differ.
-        func isPast(_ earlier: Extent?) -> Bool {
-            guard let earlier, earlier.segment == segment else { return true }
-            return position > earlier.position
-        }
-    }
-
-    func extent(of name: String) async throws -> Extent? {
-        try await read { database in
-            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
-            let position = try EntryWriter(list: list.number, database).lastPosition(of: top.number)
-            return Extent(segment: top.number, position: position, next: top.next, page: top.page)
-        }
-    }
-
-    /// Returns what is known about the end of a list, if a page without a link to the next page would remove rows that
-    /// follow the page. Returns `nil` if it would not.
-    func end(_ page: SealedPage, of name: String, isFirst: Bool) async throws -> DoubtfulEnd? {
-        try await read { database in
-            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
-            let record = list.stored.record
-            let numbers = try page.items.compactMap {
-                try Int64.fetchOne(
-                    database.cachedStatement(sql: "SELECT n FROM item WHERE key = ?"), arguments: [$0.key])
-            }
-            let writer = EntryWriter(list: list.number, database)
-            if isFirst {
-                // If the first page never had a link, it has always been the whole list.
-                guard record.next != nil, try writer.holdsOthers(than: Set(numbers), after: nil) else { return nil }
-                return DoubtfulEnd(position: page.items.count, next: record.next, segment: nil, lastPosition: 0)
-            }
-            let (first, last) = try writer.range(of: numbers, in: top.number)
-            guard try writer.holdsOthers(than: Set(numbers), after: (top.number, last)) else { return nil }
-            let before = try writer.count(in: top.number, before: first)
-            return DoubtfulEnd(
-                position: before + page.items.count, next: nil, segment: top.number, lastPosition: last)
-        }
-    }
-
-    /// The end of a list that would remove stored rows.
-    struct DoubtfulEnd: Sendable {
-        /// The position after the last row of the page.
-        let position: Int
-        /// The cursor of the next page in an earlier response.
-        let next: String?
-        fileprivate let segment: Int?
-        fileprivate let lastPosition: Int
-    }
-
-    /// Returns whether items are not among the rows up to the end, so that the list continues after it.
-    func isPast(_ end: DoubtfulEnd, _ page: SealedPage, items: [RemoteItem], of name: String) async throws -> Bool {
-        let own = Set(page.items.map(\.id))
-        let others = items.map(\.id).filter { !own.contains($0) }
-        return try await read { database in
-            guard let segment = end.segment, let list = try list(name, database) else { return !others.isEmpty }
-            return try others.contains { id in
-                guard let place = try place(of: id, list.number, database) else { return true }
-                return place.segment != segment || place.position > end.lastPosition
-            }
-        }
-    }
-
-    /// Counts a request that added no row. Returns the number of such requests since the last one that added a row, and since
-    /// the user last requested the list.
-    func noteIdleRequest(for name: String) async throws -> (recent: Int, all: Int) {
-        try await write { database in
-            guard let list = try list(name, database) else { return (0, 0) }
-            var record = list.stored.record
-            let count = (recent: (record.idleCount ?? 0) + 1, all: (record.allIdleCount ?? 0) + 1)
-            (record.idleCount, record.allIdleCount) = count
-            try save(record, at: list.stored.asOf, list.number, name, database)
-            return count
-        }
-    }
-
-    /// Stores the cursor of the last page of the first segment, or the end of the list.
-    func note(lastPage cursor: String?, isEnd: Bool = false, of name: String) async throws {
-        try await write { database in
-            guard let list = try list(name, database), !list.stored.record.segments.isEmpty else { return }
-            var record = list.stored.record
-            record.segments[0].page = cursor
-            if isEnd { record.segments[0].next = nil }
-            try save(record, at: list.stored.asOf, list.number, name, database)
-        }
-    }
-
-    func detail(of id: String) async throws -> (item: RemoteItem, asOf: Date)? {
-        try await read { database in
-            let key = Data(itemKey(id))
-            guard
-                let row = try Row.fetchOne(
-                    database, sql: "SELECT as_of, sealed FROM detail WHERE key = ?", arguments: [key])
-            else { return nil }
-            return (
-                try item(row.decode(forColumn: "sealed"), key: key, type: "detail"),
-                Date(timeIntervalSince1970: try row.decode(forColumn: "as_of"))
-            )
         }
     }
 
@@ -403,13 +266,13 @@ struct ListDatabase: Sendable {
         return (try row.decode(atIndex: 0), StoredList(record: record, asOf: asOf))
     }
 
-    private func item(_ sealed: Data, key: Data, type: String) throws -> RemoteItem {
+    func item(_ sealed: Data, key: Data, type: String) throws -> RemoteItem {
         guard let item = SealedItem.open(sealed, type: type, key: key, seal) else { throw damaged }
         return item
     }
 
     /// Returns an integer. SQLite would convert any value to a number, but here a value of another type means damage.
-    private func number(_ value: DatabaseValue) throws -> Int {
+    func number(_ value: DatabaseValue) throws -> Int {
         guard let number = Int.fromDatabaseValue(value) else { throw damaged }
         return number
     }
@@ -576,68 +439,14 @@ struct ListDatabase: Sendable {
         }
     }
 
-    /// Inserts an item that this machine has created or changed at the position where the service will list it.
-    func put(_ item: RemoteItem, firstIn lists: [String]) async throws {
-        let sealed = SealedItem(item, seal)
-        try await write { database in
-            let stored = try ItemWriter(database).write(sealed)
-            for name in lists {
-                guard let list = try list(name, database), let top = list.stored.record.segments.first else { continue }
-                try EntryWriter(list: list.number, database).insertFirst(stored, segment: top.number)
-                // The validators confirm a page without this row.
-                var record = list.stored.record
-                record.validators = nil
-                try save(record, at: list.stored.asOf, list.number, name, database)
-            }
-            try remove([stored.number], isGone: false, database)
-        }
-    }
-
-    func remove(_ id: String, from lists: [String]) async throws {
-        try await write { database in
-            let key = Data(itemKey(id))
-            guard let item = try Int64.fetchOne(database, sql: "SELECT n FROM item WHERE key = ?", arguments: [key])
-            else {
-                return
-            }
-            for name in lists {
-                guard let list = try list(name, database) else { continue }
-                try database.execute(
-                    sql: "DELETE FROM entry WHERE list = ? AND item = ?", arguments: [list.number, item])
-            }
-            try remove([item], isGone: false, database)
-        }
-    }
-
-    func storeDetail(_ item: RemoteItem, at date: Date) async throws {
-        try await write { database in
-            let key = itemKey(item.id)
-            let sealed = SealedItem.seal(item, type: "detail", key: key, seal)
-            try database.execute(
-                sql: """
-                    INSERT OR REPLACE INTO detail(key, as_of, listed, sealed)
-                    VALUES (?, ?, (SELECT digest FROM item WHERE key = ?), ?)
-                    """, arguments: [Data(key), date.timeIntervalSince1970, Data(key), sealed])
-        }
-    }
-
-    func removeItem(_ id: String) async throws {
-        try await write { database in
-            let key = Data(itemKey(id))
-            try database.execute(sql: "DELETE FROM detail WHERE key = ?", arguments: [key])
-            let number = try Int64.fetchOne(database, sql: "SELECT n FROM item WHERE key = ?", arguments: [key])
-            if let number { try remove([number], isGone: true, database) }
-        }
-    }
-
-    private func listForWriting(_ name: String, _ database: Database) throws -> (Int64, StoredList) {
+    func listForWriting(_ name: String, _ database: Database) throws -> (Int64, StoredList) {
         if let list = try list(name, database) { return (list.number, list.stored) }
         try database.execute(
             sql: "INSERT INTO list(key, sealed) VALUES (?, x'')", arguments: [Data(listKey(name))])
         return (database.lastInsertedRowID, StoredList(record: ListRecord(name: name)))
     }
 
-    private func save(
+    func save(
         _ record: ListRecord, at date: Date?, _ number: Int64, _ name: String, _ database: Database
     ) throws {
         let sealed = seal.seal(try JSONEncoder().encode(record), type: "list", id: listKey(name))
@@ -647,7 +456,7 @@ struct ListDatabase: Sendable {
 
     /// Removes items from all lists if `isGone` is `true`. Otherwise, this method removes only items that are in no
     /// list.
-    private func remove(_ items: [Int64], isGone: Bool, _ database: Database) throws {
+    func remove(_ items: [Int64], isGone: Bool, _ database: Database) throws {
         for item in items {
             if isGone {
                 try database.execute(sql: "DELETE FROM entry WHERE item = ?", arguments: [item])

@@ -31,7 +31,7 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
 
     /// The time when the app first sent the change, by the clock of this machine, which may be wrong. `nil` if the app
     /// has not sent the change.
-    public internal(set) var sentAt: Date?
+    var sentAt: Date?
 
     /// A time before the app first sent the change, by the clock of the service, or `nil` if the app has not yet
     /// received a `Date` from the service. An item that this change has created is not older.
@@ -43,7 +43,7 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
     public static let localPrefix = "local-"
 
     /// Whether the service has not assigned an ID to the item yet.
-    public var hasLocalID: Bool { object.hasPrefix(Self.localPrefix) }
+    var hasLocalID: Bool { object.hasPrefix(Self.localPrefix) }
 
     /// Creates a change.
     ///
@@ -96,7 +96,7 @@ public struct PendingChange: Sendable, Hashable, Identifiable {
     public var lastProblem: String?
 
     /// The earliest date of the next attempt, or `nil` if the next attempt may begin immediately.
-    public var notBefore: Date?
+    var notBefore: Date?
 
     /// Whether the state is ``ChangeState/conflict`` because the item no longer exists at the service.
     public internal(set) var isItemGone = false

@@ -220,7 +220,7 @@ final class OutboxDatabase: Sendable {
     /// the service has not created its item.
     /// Returns `nil` if the two changes cancel each other out.
     func add(
-        _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
+        _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> [Change]
     ) async throws -> Change? {
         try await write { database, content in
             var change = change
@@ -229,11 +229,11 @@ final class OutboxDatabase: Sendable {
                 before.pending.state == .refused || before.pending.state == .queued && before.change.sentAt == nil
             {
                 let joined = try joining(before.change, change)
-                if joined == .both { break }
+                if joined.count > 1 { break }
                 try self.delete([before.number], &content, database)
-                guard case .one(let kind, let body) = joined else { return nil }
+                guard let joined = joined.first else { return nil }
                 // Try to combine the result with the previous change too.
-                change = before.change.with(kind, body, base: change.base)
+                change = before.change.with(joined.kind, joined.body, base: change.base)
                 if before.pending.state == .refused { change = change.anew }
             }
             try database.execute(sql: "INSERT INTO change(sealed) VALUES (x'')")

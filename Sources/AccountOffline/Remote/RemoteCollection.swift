@@ -112,7 +112,10 @@ public protocol RemoteCollection: Sendable {
 
     /// Combines two changes of one item that the service has not applied: unsent changes, or a change that the user makes
     /// to correct a refused one.
-    func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges
+    ///
+    /// - Returns: Both changes to send them one after the other, no changes if they cancel each other out, or one change with
+    ///   the kind and the body to send.
+    func joining(_ first: Change, _ second: Change) throws -> [Change]
 
     /// Whether the service creates only one item if the app sends a change several times. This is the case if the
     /// request contains an `Idempotency-Key`, or an ID for the item that the adapter derives from ``Change/id``.
@@ -194,7 +197,7 @@ extension RemoteCollection {
     /// Fetches an item with all its data.
     ///
     /// - Returns: The item, or `nil` if the service answers that there is no such item.
-    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal; `requestFailed` if the
+    /// - Throws: ``RemoteFailure`` for any other response, such as the page of a captive portal; `requestRefused` if the
     ///   response contains another item.
     public func item(_ id: String, fetching fetch: RemoteTransport) async throws -> RemoteItem? {
         let (head, body) = try await fetch(request(forItem: id), nil)
@@ -207,8 +210,8 @@ extension RemoteCollection {
 
     /// Combines two changes. By default, the creation and the deletion of an item cancel each other out, and all other
     /// changes stay separate.
-    public func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
-        first.kind == .create && second.kind == .delete ? .nothing : .both
+    public func joining(_ first: Change, _ second: Change) throws -> [Change] {
+        first.kind == .create && second.kind == .delete ? [] : [first, second]
     }
 
     /// Determines whether to send a change. By default, this method sends a request only if the change is an update and
@@ -258,11 +261,8 @@ public typealias RemoteTransport =
 
 /// An unexpected response. ``RemoteCollection/answer(_:_:to:)`` determines its meaning.
 public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
-    /// The status and header fields.
-    public let head: HTTPResponse
-
-    /// The response body.
-    public let body: Data
+    let head: HTTPResponse
+    let body: Data
 
     /// Creates a failure.
     public init(_ head: HTTPResponse, _ body: Data) {
@@ -286,7 +286,7 @@ public struct RemoteItem: Sendable, Hashable {
     @discardableResult
     func requireID(_ id: String) throws(AccountError) -> RemoteItem {
         guard self.id == id else {
-            throw AccountError(.requestFailed, "the response contains another item than the requested one")
+            throw AccountError(.requestRefused, "the response contains another item than the requested one")
         }
         return self
     }
@@ -327,16 +327,6 @@ public enum ListEffect: Sendable, Hashable {
     case shownFirst
     /// The list does not show the item.
     case hidden
-}
-
-/// The result of the combination of two unsent changes.
-public enum CoalescedChanges: Sendable, Hashable {
-    /// Send both changes, one after the other.
-    case both
-    /// Send only the first change, with this kind and body.
-    case one(ChangeKind, Data)
-    /// Send neither change, because the changes cancel each other out.
-    case nothing
 }
 
 /// The state of a change at the service, which determines whether to send the change.

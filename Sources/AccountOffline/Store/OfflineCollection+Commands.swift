@@ -39,11 +39,11 @@ extension OfflineCollection: SynchronizableStorage {
                 .invalidArgument, "this change needs no decision: the next synchronization sends it",
                 hint: "to drop it, use --theirs")
         }
-        guard try await resolve(id, keepingMine ? .keepMine : .discard) else { return (false, nil) }
+        guard try await keepingMine ? keep(id) : discard(id) else { return (false, nil) }
         guard !keepingMine else { return (true, nil) }
         do {
             try await refreshItem(pending.change.object)
-        } catch  where error.code == .requestFailed {
+        } catch  where error.code == .requestRefused {
             // The item was deleted at the service, so it is no longer stored here either.
         } catch {
             return (true, error)

@@ -14,7 +14,7 @@ extension OfflineCollection {
     ///
     /// - Parameter id: The ID from the service or from this machine.
     /// - Returns: The item, or `nil` if this machine does not have it or if an unsent change removes it.
-    /// - Throws: `requestFailed` if the app cannot decode the item.
+    /// - Throws: `requestRefused` if the app cannot decode the item.
     public func item(_ id: String) async throws(AccountError) -> Remote.Item? { try await storedItem(id)?.item }
 
     /// A stored item.
@@ -50,14 +50,14 @@ extension OfflineCollection {
                 return StoredItem(
                     item: row.item, asOf: known(detail?.asOf ?? standing.asOf), isOutdated: isOutdated)
             } catch let error as DecodingError {
-                throw AccountError(.requestFailed, "the item has an unexpected form (\(error.place))", cause: error)
+                throw AccountError(.requestRefused, "the item has an unexpected form (\(error.place))", cause: error)
             }
         }
     }
 
     /// Requests all data of an item, and stores the data.
     ///
-    /// - Throws: `requestFailed` with the service's explanation, for example if the item was deleted, or if the response
+    /// - Throws: `requestRefused` with the service's explanation, for example if the item was deleted, or if the response
     ///   contains another item;
     ///   `serviceUnavailable` if the service is unreachable; the error of ``RemoteCollection/complete(_:from:fetching:)`` if
     ///   only a part of the item is available. In that case, AccountKit stores this part, with the data of this version that

@@ -10,7 +10,7 @@ import Foundation
 
 extension OfflineCollection {
     /// The type of the lists in this collection.
-    public typealias Snapshot = ListSnapshot<Remote.Item>
+    typealias Snapshot = ListSnapshot<Remote.Item>
 
     /// Returns a stored list with unsent changes, without a request to the service.
     ///
@@ -24,7 +24,7 @@ extension OfflineCollection {
     ///     decoded, do not count. At the front, the items that this machine has created come in addition.
     public func snapshot(
         of list: String, after id: String? = nil, limit: Int = 30
-    ) async throws(AccountError) -> Snapshot {
+    ) async throws(AccountError) -> ListSnapshot<Remote.Item> {
         try await errors {
             // Read the outbox before the list, because AccountKit adds a sent change to the list before it removes the
             // change from the outbox.
@@ -79,7 +79,7 @@ extension OfflineCollection {
     ///   - limit: The maximum number of rows.
     /// - Returns: The list, with the reason in ``ListSnapshot/problem`` if the request failed.
     /// - Throws: An error only if the stored list cannot be read.
-    public func refresh(_ list: String, limit: Int = 30) async throws(AccountError) -> Snapshot {
+    public func refresh(_ list: String, limit: Int = 30) async throws(AccountError) -> ListSnapshot<Remote.Item> {
         var source = Snapshot.Source.disk
         var problem: AccountError?
         do {
@@ -91,26 +91,6 @@ extension OfflineCollection {
         snapshot.source = source
         snapshot.problem = problem
         return snapshot
-    }
-
-    /// Returns a stream that yields the stored list, and then the list from the service.
-    ///
-    /// - Parameters:
-    ///   - list: The name of the list.
-    ///   - limit: The maximum number of rows.
-    public func list(_ list: String, limit: Int = 30) -> AsyncThrowingStream<Snapshot, any Error> {
-        let (stream, continuation) = AsyncThrowingStream.makeStream(of: Snapshot.self)
-        let task = Task {
-            do {
-                continuation.yield(try await snapshot(of: list, limit: limit))
-                continuation.yield(try await refresh(list, limit: limit))
-                continuation.finish()
-            } catch {
-                continuation.finish(throwing: error)
-            }
-        }
-        continuation.onTermination = { _ in task.cancel() }
-        return stream
     }
 
     @discardableResult
@@ -148,14 +128,14 @@ extension OfflineCollection {
             missingIsGone: remote.isGone(whenMissingFrom: list), at: clock.now)
         guard !stored.isDoubtful else {
             throw AccountError(
-                .requestFailed,
+                .requestRefused,
                 "the service reports that the list is empty; AccountKit keeps the stored rows for now, and the next refresh requests "
                     + "the list again"
             )
         }
         guard !stored.isEndless else {
             throw AccountError(
-                .requestFailed,
+                .requestRefused,
                 "the pages that the service sends do not fit together, however often they are requested: the list may be incomplete"
             )
         }
@@ -172,7 +152,7 @@ extension OfflineCollection {
             throw answer == .foreign ? AccountError(status: head, body, answer) : error
         }
         guard page.unreadableCount == 0 || !page.items.isEmpty else {
-            throw AccountError(.requestFailed, "the service sent only items without a readable ID")
+            throw AccountError(.requestRefused, "the service sent only items without a readable ID")
         }
         if page.next == nil {
             page.next = remote.cursor(after: cursor, itemCount: page.items.count + page.unreadableCount, head)
@@ -220,7 +200,7 @@ extension OfflineCollection {
     /// Items that other clients insert or remove between two requests cause neither gaps nor duplicates.
     ///
     /// - Returns: Whether there are more pages.
-    /// - Throws: `requestFailed` if the service sends pages without new items, or pages that do not fit together, many times in
+    /// - Throws: `requestRefused` if the service sends pages without new items, or pages that do not fit together, many times in
     ///   a row, because such a list would never end. The list may be incomplete.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
         try await loadMore(of: list, in: nil)
@@ -234,7 +214,7 @@ extension OfflineCollection {
     /// - Throws: The errors of ``loadMore(of:)``. After an error, the pages received so far are stored, and the earlier
     ///   rows follow after a gap.
     @discardableResult
-    public func refreshAll(_ list: String) async throws(AccountError) -> Snapshot.Source {
+    public func refreshAll(_ list: String) async throws(AccountError) -> ListSnapshot<Remote.Item>.Source {
         let sweep = Int64.random(in: 1...Int64.max)
         try await fetchFirstPage(of: list, isAnew: true, in: sweep)
         if !hasNumberedPages {
@@ -275,7 +255,7 @@ extension OfflineCollection {
     private func checkProgress(_ idleCount: Int) throws(AccountError) {
         guard idleCount >= Self.maximumIdleCount else { return }
         throw AccountError(
-            .requestFailed, "the service sends page after page without new items: the list may be incomplete")
+            .requestRefused, "the service sends page after page without new items: the list may be incomplete")
     }
 
     private func loadMore(of list: String, in sweep: Int64?) async throws(AccountError) -> Bool {

@@ -23,8 +23,7 @@ import Foundation
 /// The data is encrypted with a key of the signed-in user. A sign-out destroys the key. If the service ends the
 /// session, the key stays for the user's next sign-in.
 public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
-    /// The adapter for the service.
-    public let remote: Remote
+    let remote: Remote
 
     /// The reason why AccountKit dropped unusable stored lists, which must be requested again. `nil` if AccountKit has
     /// dropped no lists.
@@ -151,7 +150,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
             throw AccountError(.cancelled, "cancelled: unsent changes are kept")
         } catch {
             throw (error as? AccountError)?.offline
-                ?? AccountError(.requestFailed, "the response is not from this service", cause: error)
+                ?? AccountError(.requestRefused, "the response is not from this service", cause: error)
         }
     }
 

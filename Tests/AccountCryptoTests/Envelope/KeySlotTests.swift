@@ -70,7 +70,7 @@ struct KeySlotTests {
         }
     }
 
-    @Test(arguments: [0, 5, 6, 255] as [UInt8])
+    @Test(arguments: [0, UInt8(KeySlot.Kind.allCases.count) + 1, 255])
     func `Refuses an unknown key slot type and reports its number`(type: UInt8) throws {
         let bytes = try slot(SampleArchive.opener(of: .keyFile), .keyFile).bytes.replacing(at: 0, with: [type])
         #expect(throws: EnvelopeError.unsupported("key slot type \(type)")) { try KeySlot(parsing: bytes[...]) }

@@ -83,8 +83,8 @@ struct BlobPrivacyTests {
             guard (position..<position + 9973).contains(current) else { return }
             if isSignOut { try await scene.store.signOut() } else { try await scene.signIn("bob") }
         }
-        let reports = Reports<BlobProgress>()
-        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0) } }
+        let reports = Reports<Progressed>()
+        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0, $1) } }
         #expect(scene.files.isEmpty)
         #expect(reports.all.isEmpty == (position == 0))
     }
@@ -92,12 +92,12 @@ struct BlobPrivacyTests {
     @Test func `Ends a blob download as soon as the user signs out`() async throws {
         let scene = try await BlobScene()
         await scene.service.put(BlobScene.bytes(20_000_000))
-        let reports = Reports<BlobProgress>()
+        let reports = Reports<Progressed>()
         let blobs = try await scene.open()
         await scene.service.beforePiece { [scene = scene.scene] position in
             if (1...10_000).contains(position) { try await scene.store.signOut() }
         }
-        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0) } }
+        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0, $1) } }
         #expect(try #require(reports.all.last).completed < 10_000_000)
     }
 
@@ -130,10 +130,10 @@ struct BlobPrivacyTests {
 
     @Test(
         arguments: [
-            (401, .notSignedIn), (403, .requestFailed), (404, .requestFailed), (410, .requestFailed),
-            (412, .conflict), (416, .requestFailed), (429, .serviceUnavailable), (500, .serviceUnavailable),
+            (401, .notSignedIn), (403, .requestRefused), (404, .requestRefused), (410, .requestRefused),
+            (412, .conflict), (416, .requestRefused), (429, .serviceUnavailable), (500, .serviceUnavailable),
             (503, .serviceUnavailable), (511, .serviceUnavailable), (302, .serviceUnavailable),
-            (304, .serviceUnavailable), (204, .requestFailed), (206, .requestFailed), (207, .requestFailed),
+            (304, .serviceUnavailable), (204, .requestRefused), (206, .requestRefused), (207, .requestRefused),
         ] as [(Int, AccountError.Code)])
     func `Stores a blob only on success, and removes it only on 404 or 410`(_ status: Int, _ code: AccountError.Code)
         async throws
@@ -160,7 +160,7 @@ struct BlobPrivacyTests {
         let blobs = try await scene.open()
         _ = try await blobs.blob("a", owner: "o")
         await scene.service.fail(.status(.init(code: status), [:], body))
-        await expectAccountError(.requestFailed) { try await blobs.refresh("a", owner: "o") }
+        await expectAccountError(.requestRefused) { try await blobs.refresh("a", owner: "o") }
         #expect(try await blobs.storedBlob("a", owner: "o")?.data() == Data(Self.text))
         #expect(try await blobs.refresh("a", owner: "o").data() == Data(Self.text))
     }
@@ -177,7 +177,7 @@ struct BlobPrivacyTests {
         _ = try await blobs.blob("a", owner: "o")
         await scene.service.fail(.status(.notFound, fields, #"{"message":"Not Found"}"#))
         let error = await #expect(throws: AccountError.self) { try await blobs.refresh("a", owner: "o") }
-        #expect(error?.code == .requestFailed)
+        #expect(error?.code == .requestRefused)
         #expect(error?.message.contains("sign in") == true, "\(error?.message ?? "")")
         #expect(try await blobs.storedBlob("a", owner: "o")?.data() == Data(Self.text))
     }

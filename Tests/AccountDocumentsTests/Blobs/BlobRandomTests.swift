@@ -46,7 +46,7 @@ struct BlobRandomTests {
                 #expect([UInt8](try await blob.data()) == versions[try #require(blob.entityTag)])
                 shownCount += 1
             } catch let error as AccountError {
-                #expect([.serviceUnavailable, .requestFailed].contains(error.code), "\(error)")
+                #expect([.serviceUnavailable, .requestRefused].contains(error.code), "\(error)")
             }
             if let kept = try await scene.open().storedBlob("a", owner: "o") {
                 #expect([UInt8](try await kept.data()) == versions[try #require(kept.entityTag)])

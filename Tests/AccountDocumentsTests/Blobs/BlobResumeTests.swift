@@ -28,15 +28,15 @@ struct BlobResumeTests {
 
     @Test func `Resumes an interrupted blob download`() async throws {
         let scene = try await cut()
-        let reports = Reports<BlobProgress>()
-        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0) }
+        let reports = Reports<Progressed>()
+        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0, $1) }
         #expect([UInt8](try await blob.data()) == Self.bytes)
         let requests = await scene.service.requests
         #expect(requests.map { $0.headerFields[.range] } == ["bytes=\(Self.kept)-"])
         #expect(requests.first?.headerFields[.ifRange] == "\"v1\"")
         #expect(requests.first?.headerFields[.acceptEncoding] == "identity")
         #expect(try #require(reports.all.first).completed > Self.kept)
-        #expect(reports.all.last == BlobProgress(completed: Self.size, total: Self.size))
+        #expect(reports.all.last == Progressed(completed: Self.size, total: Self.size))
         #expect(scene.files.count == 1)
     }
 
@@ -116,7 +116,7 @@ struct BlobResumeTests {
 
         let other = try await cut()
         await other.service.fail(.part(Self.kept..<Self.kept + 7, [:]))
-        await expectAccountError(.requestFailed) { try await other.open().blob("a", owner: "o") }
+        await expectAccountError(.requestRefused) { try await other.open().blob("a", owner: "o") }
         #expect(await other.service.requests.count == 1)
         #expect(other.files.isEmpty)
     }
@@ -159,15 +159,15 @@ struct BlobResumeTests {
             .whole([.contentLength: "999999"]), .whole([.contentLength: nil]), .whole([.contentLength: "-5"]),
             .whole([.contentLength: "1e6"]), .part(0..<Self.size, [:]))
         for _ in 1...5 {
-            await expectAccountError(.requestFailed) { try await scene.open().blob("a", owner: "o") }
+            await expectAccountError(.requestRefused) { try await scene.open().blob("a", owner: "o") }
             #expect(scene.files.isEmpty)
         }
         // A chunked body marks its own end.
         await scene.service.fail(.whole([.contentLength: nil, .transferEncoding: "chunked"]))
-        let reports = Reports<BlobProgress>()
-        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0) }
+        let reports = Reports<Progressed>()
+        let blob = try await scene.open().blob("a", owner: "o") { reports.add($0, $1) }
         #expect([UInt8](try await blob.data()) == Self.bytes)
-        #expect(reports.all.last == BlobProgress(completed: Self.size, total: nil))
+        #expect(reports.all.last == Progressed(completed: Self.size, total: nil))
         #expect(try await scene.open().storedBlob("a", owner: "o")?.byteCount == Self.size)
     }
 
@@ -179,7 +179,7 @@ struct BlobResumeTests {
             [.contentEncoding: "br", .eTag: "W/\"v1\""], [.contentEncoding: "GZIP", .eTag: nil],
         ] as [[HTTPField.Name: String?]] {
             await scene.service.fail(.whole(fields))
-            await expectAccountError(.requestFailed) { try await scene.open().blob("a", owner: "o") }
+            await expectAccountError(.requestRefused) { try await scene.open().blob("a", owner: "o") }
             #expect(scene.files.isEmpty)
         }
         await scene.service.fail(.whole([.contentEncoding: "x-gzip"]))

@@ -63,3 +63,13 @@ final class Reports<Element: Sendable>: Sendable {
     var all: [Element] { elements.withLock { $0 } }
     func add(_ element: Element) { elements.withLock { $0.append(element) } }
 }
+
+/// A report of the progress of a transfer.
+struct Progressed: Equatable {
+    let completed: Int
+    let total: Int?
+}
+
+extension Reports<Progressed> {
+    func add(_ completed: Int, _ total: Int?) { add(Progressed(completed: completed, total: total)) }
+}

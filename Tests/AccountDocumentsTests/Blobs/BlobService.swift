@@ -155,3 +155,7 @@ struct Files: RemoteBlob {
         HTTPRequest(method: .put, scheme: nil, authority: nil, path: "/files/" + id)
     }
 }
+
+typealias RemoteBlobBody = (
+    byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
+)

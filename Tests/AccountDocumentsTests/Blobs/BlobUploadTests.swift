@@ -14,11 +14,13 @@ struct BlobUploadTests {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(count)
         let blobs = try await scene.open()
-        let reports = Reports<BlobProgress>()
-        let tag = try await blobs.upload(contentsOf: try scene.source(bytes), as: "a", owner: "o") { reports.add($0) }
+        let reports = Reports<Progressed>()
+        let tag = try await blobs.upload(contentsOf: try scene.source(bytes), as: "a", owner: "o") {
+            reports.add($0, $1)
+        }
         #expect(await scene.service.file()?.bytes == bytes)
         #expect(reports.all.count == (count + 65_535) / 65_536)
-        if count > 0 { #expect(reports.all.last == BlobProgress(completed: count, total: count)) }
+        if count > 0 { #expect(reports.all.last == Progressed(completed: count, total: count)) }
         await scene.service.goOffline()
         let blob = try await scene.open().blob("a", owner: "o")
         #expect([UInt8](try await blob.data()) == bytes)
@@ -97,7 +99,7 @@ struct BlobUploadTests {
         let blobs = try await scene.open()
         let source = try scene.source(BlobScene.bytes(100_000))
         for (status, code) in [
-            (401, .notSignedIn), (403, .requestFailed), (404, .requestFailed), (507, .serviceUnavailable),
+            (401, .notSignedIn), (403, .requestRefused), (404, .requestRefused), (507, .serviceUnavailable),
             (302, .serviceUnavailable),
         ] as [(Int, AccountError.Code)] {
             await scene.service.fail(.status(.init(code: status)))
@@ -120,8 +122,8 @@ struct BlobUploadTests {
         let source = try scene.source(BlobScene.bytes(300_000))
         let blobs = try await scene.open()
         await expectAccountError(.inaccessible) {
-            try await blobs.upload(contentsOf: source, as: "a", owner: "o") { progress in
-                if progress.completed == 65_536 { truncate(source, 100_000) }
+            try await blobs.upload(contentsOf: source, as: "a", owner: "o") { completed, _ in
+                if completed == 65_536 { truncate(source, 100_000) }
             }
         }
         #expect(scene.files.isEmpty)

@@ -14,12 +14,12 @@ struct OfflineBlobsTests {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(count)
         await scene.service.put(bytes, type: "image/png")
-        let reports = Reports<BlobProgress>()
-        let first = try await scene.open().blob("a", owner: "o") { reports.add($0) }
+        let reports = Reports<Progressed>()
+        let first = try await scene.open().blob("a", owner: "o") { reports.add($0, $1) }
         #expect(first.byteCount == count)
         #expect([UInt8](try await first.data()) == bytes)
         if count > 0 {
-            #expect(reports.all.last == BlobProgress(completed: count, total: count))
+            #expect(reports.all.last == Progressed(completed: count, total: count))
             #expect(zip(reports.all, reports.all.dropFirst()).allSatisfy { $0.completed < $1.completed })
         }
         await scene.service.goOffline()
@@ -38,7 +38,7 @@ struct OfflineBlobsTests {
         let scene = try await BlobScene()
         let blobs = try await scene.open()
         #expect(try await blobs.storedBlob("a", owner: "o") == nil)
-        await expectAccountError(.requestFailed) { try await blobs.blob("a", owner: "o") }
+        await expectAccountError(.requestRefused) { try await blobs.blob("a", owner: "o") }
         await scene.service.goOffline()
         let error = await expectAccountError(.serviceUnavailable) { try await blobs.blob("a", owner: "o") }
         #expect(error?.description.contains("cut") == false)
@@ -81,7 +81,7 @@ struct OfflineBlobsTests {
         await expectAccountError(.damaged) { try await first.export(to: scene.scene.root + "/copy") }
 
         await scene.service.delete()
-        await expectAccountError(.requestFailed) { try await blobs.refresh("a", owner: "o") }
+        await expectAccountError(.requestRefused) { try await blobs.refresh("a", owner: "o") }
         #expect(try await blobs.storedBlob("a", owner: "o") == nil)
         #expect(scene.files.isEmpty)
     }

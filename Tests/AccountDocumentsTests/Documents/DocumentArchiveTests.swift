@@ -184,13 +184,13 @@ struct DocumentArchiveTests {
         let bytes = try folder.bytes(folder.document)
         try await other.archive(sealed: true).change(from: []) { _ in }
         try other.write(bytes, to: other.document)
-        await #expect(code { _ = try other.archive(sealed: true).read() } == .authenticationFailed)
+        await #expect(code { _ = try other.archive(sealed: true).read() } == .wrongKeyOrDamaged)
         var changed = bytes
         changed[bytes.count / 2] ^= 1
         try folder.write(changed, to: folder.document)
-        await #expect(code { _ = try sealed.read() } == .authenticationFailed)
+        await #expect(code { _ = try sealed.read() } == .wrongKeyOrDamaged)
         try folder.write(PropertyListDocument.encode([Note(text: "planted")], format: .xml), to: folder.document)
-        await #expect(code { _ = try sealed.read() } == .authenticationFailed)
+        await #expect(code { _ = try sealed.read() } == .wrongKeyOrDamaged)
     }
 
     @Test func `Does not decode a sealed document as a plain one without fields`() async throws {

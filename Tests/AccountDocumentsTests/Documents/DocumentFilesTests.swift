@@ -137,7 +137,7 @@ struct DocumentFilesTests {
         for (number, damage) in damages.enumerated() {
             try folder.write(damage, to: path)
             await #expect(
-                code { try await archive.exportFile(id, to: folder.root + "/export") } == .authenticationFailed,
+                code { try await archive.exportFile(id, to: folder.root + "/export") } == .wrongKeyOrDamaged,
                 "\(number)")
             #expect(!folder.names(in: folder.root).contains { $0.contains("export") }, "\(number)")
         }

@@ -86,13 +86,13 @@ struct AuthorizationResponseTests {
     @Test(
         "Reports an authorization error with a sanitized description",
         arguments: [
-            ("error=access_denied", .oauthError(.accessDenied)),
-            ("error=access_denied&code=c", .oauthError(.accessDenied)),
+            ("error=access_denied", .oauthError("access_denied")),
+            ("error=access_denied&code=c", .oauthError("access_denied")),
             (
                 "error=access_denied&error_description=No%1B%5B31m+thanks%0A%E2%80%AE!",
-                .oauthError(.accessDenied, description: "No[31m thanks !")
+                .oauthError("access_denied", description: "No[31m thanks !")
             ),
-            ("error=server_error&error_description=\(canary)", .oauthError(.serverError)),
+            ("error=server_error&error_description=\(canary)", .oauthError("server_error")),
             ("error=login_required", .oauthError("login_required")),
             ("error=%22", .unclear("…")), ("error=\(canary)", .unclear("…")),
             ("error=access_denied&iss=https://evil.example", .unclear("…")), ("state=s", .unclear("…")),

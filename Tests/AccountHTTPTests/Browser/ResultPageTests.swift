@@ -55,10 +55,10 @@ struct ResultPageTests {
     @Test(
         "Describes a failure on the result page in plain words",
         arguments: [
-            (.oauthError(.accessDenied), .refused(nil)),
-            (.oauthError(.accessDenied, description: "No."), .refused("No.")),
+            (.oauthError("access_denied"), .refused(nil)),
+            (.oauthError("access_denied", description: "No."), .refused("No.")),
             (
-                .oauthError(.invalidGrant, description: "Old"),
+                .oauthError("invalid_grant", description: "Old"),
                 .failed("the service reports that the sign-in has expired or was already used (Old)")
             ),
             (.oauthError("odd"), .failed("the service responded with odd")),

@@ -88,7 +88,7 @@ struct AccessRequirementTests {
             Self.stream(status, #"WWW-Authenticate: Bearer error="insufficient_scope", scope="a""#)
         } _: { server in
             let api = try OAuthAuthority(
-                api: server.address + "/mcp", client: .identifier("tool"), timeout: .seconds(20))
+                api: server.address + "/mcp", client: OAuthClient(identifier: "tool"), timeout: .seconds(20))
             var account = AccountHTTPTests.account(at: server.address)
             account.credentials.resources = [server.address + "/mcp"]
             let requirement = try await api.requirement(for: account)

@@ -51,8 +51,21 @@ struct ScriptedTransportTests {
     ) async throws {
         let transport = ScriptedTransport([response])
         let response = try await api(transport).get("/gists/1")
-        let error = expectAccountError(.requestFailed) { try response.decoded(as: Gist.self) }
+        let error = #expect(throws: AccountError.self) { try response.decoded(as: Gist.self) }
         #expect(error?.message == "https://api.example.com responded with status \(expected)")
+    }
+
+    @Test(
+        arguments: [
+            (302, .requestRefused), (400, .requestRefused), (404, .requestRefused), (422, .requestRefused),
+            (408, .serviceUnavailable), (425, .serviceUnavailable), (429, .serviceUnavailable),
+            (500, .serviceUnavailable),
+            (503, .serviceUnavailable),
+        ] as [(Int, AccountError.Code)])
+    func `Distinguishes a refusal from a failure that may pass`(status: Int, code: AccountError.Code) async throws {
+        let transport = ScriptedTransport([.json("{}", status: .init(code: status))])
+        let response = try await api(transport).get("/gists/1")
+        expectAccountError(code) { try response.decoded(as: Gist.self) }
     }
 
     /// Some gateways compress each response, although the request does not allow that.
@@ -84,6 +97,6 @@ struct ScriptedTransportTests {
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
             maximumResponseLength: 3, transport: ScriptedTransport([.json("1234")]).send)
-        await expectAccountError(.requestFailed) { try await api.get("/") }
+        await expectAccountError(.requestRefused) { try await api.get("/") }
     }
 }

@@ -40,7 +40,8 @@ struct APICheckTests {
             }
         } _: { server in
             let authority = try OAuthAuthority(
-                api: server.address + "/mcp", issuer: isAPINamed ? nil : server.address, client: .identifier("tool"),
+                api: server.address + "/mcp", issuer: isAPINamed ? nil : server.address,
+                client: OAuthClient(identifier: "tool"),
                 timeout: .seconds(20), clock: FixedClock())
             try await body(server, authority)
         }
@@ -113,7 +114,7 @@ struct APICheckTests {
             account.credentials.accessToken = Secret("access")
             (account.credentials.resources, account.credentials.scopes) = ([server.address + "/mcp"], ["openid"])
             let failure = await asyncFailure { try await authority.verify(account) }
-            #expect(failure == .bearerChallenge(error: "invalid_token"))
+            #expect(failure == .unauthorized(error: "invalid_token"))
             #expect(authorizedRequests(server, at: "/mcp") == 0)
         }
     }
@@ -150,12 +151,12 @@ struct APICheckTests {
             .response(401, ["WWW-Authenticate": #"Bearer error="insufficient_user_authentication", acr_values="mfa""#]),
             .reported
         ),
-        (.response(401), .failed(.unauthorized)), (invalidToken, .failed(.unauthorized)),
-        (.response(401, ["WWW-Authenticate": "Basic realm=x"]), .failed(.unauthorized)),
-        (.response(401, ["WWW-Authenticate": #"Bearer error="invalid_request""#]), .failed(.unauthorized)),
+        (.response(401), .failed(.unauthorized(error: nil))), (invalidToken, .failed(.unauthorized(error: nil))),
+        (.response(401, ["WWW-Authenticate": "Basic realm=x"]), .failed(.unauthorized(error: nil))),
+        (.response(401, ["WWW-Authenticate": #"Bearer error="invalid_request""#]), .failed(.unauthorized(error: nil))),
         (
             .response(401, ["WWW-Authenticate": #"DPoP error="invalid_dpop_proof""#]),
-            .failed(.bearerChallenge(error: "invalid_dpop_proof"))
+            .failed(.unauthorized(error: "invalid_dpop_proof"))
         ),
         (.response(407), .failed(.proxyAuthenticationRequired)),
         (.response(429), .failed(.unavailable(status: 429, retryAfter: nil))),
@@ -193,12 +194,12 @@ struct APICheckTests {
     @Test func `A 401 of the API refreshes once, and never ends the session`() {
         for holdsRefreshToken in [true, false] {
             let first = SessionDecision.afterVerification(
-                .unauthorized, .init(holdsRefreshToken: holdsRefreshToken))
+                .unauthorized(error: nil), .init(holdsRefreshToken: holdsRefreshToken))
             let isKept = if case .keep(let reason) = first { reason.code == .unclearReply } else { false }
             #expect(holdsRefreshToken ? first == .refreshOnce : isKept)
         }
         let second = SessionDecision.afterVerification(
-            .unauthorized, .init(holdsRefreshToken: true, justRefreshed: true))
+            .unauthorized(error: nil), .init(holdsRefreshToken: true, justRefreshed: true))
         guard case .keep(let reason) = second else {
             Issue.record("\(second)")
             return
@@ -231,7 +232,7 @@ struct APICheckTests {
     @Test func `Is no authority of an account for another API of the issuer`() async throws {
         try await run { server, _ in
             let authority = try OAuthAuthority(
-                api: server.address + "/mcp", issuer: "https://id.example", client: .identifier("tool"))
+                api: server.address + "/mcp", issuer: "https://id.example", client: OAuthClient(identifier: "tool"))
             var account = AccountHTTPTests.account(at: "https://id.example")
             #expect(authority.isAuthority(of: account))
             for (resource, isSame) in [

@@ -38,7 +38,7 @@ struct APITrustTests {
     }
 
     private static func authority(
-        _ server: LoopbackServer, issuer: String? = nil, _ client: OAuthClient = .identifier("tool"),
+        _ server: LoopbackServer, issuer: String? = nil, _ client: OAuthClient = OAuthClient(identifier: "tool"),
         _ options: OAuthRequestOptions = OAuthRequestOptions()
     ) throws -> OAuthAuthority {
         try OAuthAuthority(
@@ -61,7 +61,7 @@ struct APITrustTests {
         case browserSecret, deviceSecret, passwordSecret, machineSecret, machineKey, workload, password, token
 
         func client(_ assertion: String) throws -> OAuthClient {
-            var client = OAuthClient.identifier("tool")
+            var client = OAuthClient(identifier: "tool")
             switch self {
             case .browserSecret, .deviceSecret, .passwordSecret, .machineSecret: client.secret = Secret(canary)
             case .machineKey: client.assertion = FixedAssertion()
@@ -131,7 +131,7 @@ struct APITrustTests {
         ])
     func `Knows which issuers an API alone names`(issuer: String, api: String, isNamed: Bool) throws {
         let settings = OAuthSettings(
-            client: .identifier("tool", secret: Secret(canary)), timeout: .seconds(20),
+            client: OAuthClient(identifier: "tool", secret: Secret(canary)), timeout: .seconds(20),
             tokenRequestTimeout: .seconds(20), clock: FixedClock())
         for isGiven in [false, true] {
             let connection = try ServiceConnection(
@@ -232,7 +232,7 @@ struct APITrustTests {
             account.credentials.accessToken = payload.isEmpty ? Secret("opaque") : jsonWebToken(payload)
             account.credentials.resources = [server.address + "/mcp"]
             let authority = try Self.authority(
-                server, .identifier("tool"), OAuthRequestOptions(audience: "requested"))
+                server, OAuthClient(identifier: "tool"), OAuthRequestOptions(audience: "requested"))
             let problem = authority.audienceProblem(of: account.credentials)
             #expect((problem == nil) == isSent)
             #expect(problem?.code == (isSent ? nil : .misconfigured))
@@ -261,7 +261,7 @@ struct APITrustTests {
             var user = account(at: server.address, refreshToken: "refresh-\(canary)")
             user.credentials.resources = [server.address + "/mcp"]
             let api = try Self.authority(
-                server, issuer: server.address, .identifier("tool", secret: Secret("s-\(canary)")))
+                server, issuer: server.address, OAuthClient(identifier: "tool", secret: Secret("s-\(canary)")))
             _ = try await api.service()
             // Each of these reads the documents again, and its result does not matter here.
             let services: [any AccountAuthority] = [

@@ -208,10 +208,10 @@ struct BoundTokensTests {
     }
 
     @Test(arguments: [
-        (challenge("invalid_token"), AuthorityError.bearerChallenge(error: "invalid_token")),
-        (challenge("invalid_dpop_proof"), .bearerChallenge(error: "invalid_dpop_proof")),
-        (challenge("use_dpop_nonce"), .bearerChallenge(error: "use_dpop_nonce")),
-        (.response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#]), .unauthorized),
+        (challenge("invalid_token"), AuthorityError.unauthorized(error: "invalid_token")),
+        (challenge("invalid_dpop_proof"), .unauthorized(error: "invalid_dpop_proof")),
+        (challenge("use_dpop_nonce"), .unauthorized(error: "use_dpop_nonce")),
+        (.response(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#]), .unauthorized(error: nil)),
     ])
     func `Reads the challenge of the scheme that it sent`(
         response: LoopbackServer.Action, expected: AuthorityError
@@ -227,7 +227,7 @@ struct BoundTokensTests {
             let failure = await asyncFailure {
                 try await authority(server).verify(AccountHTTPTests.account(at: server.address))
             }
-            #expect(failure == .unauthorized)
+            #expect(failure == .unauthorized(error: nil))
         }
     }
 

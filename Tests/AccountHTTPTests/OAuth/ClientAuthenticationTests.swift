@@ -266,7 +266,7 @@ struct ClientAuthenticationTests {
                 }
             ) { authority, server in
                 let signal = await asyncFailure { try await authority.refresh(kept(server)) }
-                #expect(signal == .oauthError(.invalidClient))
+                #expect(signal == .oauthError("invalid_client"))
             }
         }
     }

@@ -69,7 +69,7 @@ struct DeadEndTests {
     @Test(arguments: [false, true]) func `Leaves out resource at each request of a session`(omits: Bool) async throws {
         try await run { server in
             let authority = try OAuthAuthority(
-                api: server.address + "/mcp", client: .identifier("tool"),
+                api: server.address + "/mcp", client: OAuthClient(identifier: "tool"),
                 options: OAuthRequestOptions(omitsResource: omits), timeout: .seconds(20), clock: FixedClock())
             let signIn = try await authority.beginBrowserSignIn()
             #expect(signIn.url.contains("resource=") == !omits)
@@ -162,8 +162,8 @@ struct DeadEndTests {
     @Test(
         arguments: [
             (.json(#"{"error":"invalid_redirect_uri"}"#, status: 400), .oauthError("invalid_redirect_uri")),
-            (.json(#"{"error":"invalid_client"}"#, status: 401), .oauthError(.invalidClient)),
-            (.response(503), .unavailable(status: 503, retryAfter: nil)), (.response(400), .badRequest),
+            (.json(#"{"error":"invalid_client"}"#, status: 401), .oauthError("invalid_client")),
+            (.response(503), .unavailable(status: 503, retryAfter: nil)), (.response(400), .refused(status: 400)),
             (.json("{}", status: 201), .unclear("the endpoint for pushed authorization requests sent no request_uri")),
             (
                 .json(#"{"request_uri":"urn:a b"}"#, status: 201),
@@ -213,7 +213,7 @@ struct DeadEndTests {
         for isRefresh in [true, false] {
             let parser = ResponseParser(.token, isRefresh: isRefresh)
             let error = #expect(throws: AuthorityError.self) { try parser.object(in: .json(400, body)) }
-            #expect(error == .oauthError(OAuthErrorCode(rawValue: isRefresh ? code : "invalid_grant")))
+            #expect(error == .oauthError(isRefresh ? code : "invalid_grant"))
         }
     }
 

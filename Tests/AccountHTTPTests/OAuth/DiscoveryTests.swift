@@ -194,12 +194,12 @@ struct DiscoveryTests {
             let authority = try OAuthAuthority.test(server.address)
             try await withThrowingTaskGroup { group in
                 for _ in 0..<8 {
-                    group.addTask { _ = try await authority.verify(account(at: authority.accountIssuer)) }
+                    group.addTask { _ = try await authority.verify(account(at: authority.issuer)) }
                 }
                 try await group.waitForAll()
             }
             let copy = authority
-            _ = try await copy.verify(account(at: authority.accountIssuer))
+            _ = try await copy.verify(account(at: authority.issuer))
             #expect(server.targets.filter { $0.contains("well-known") } == ["/.well-known/openid-configuration"])
             #expect(server.targets.filter { $0 == "/userinfo" }.count == 9)
         }

@@ -26,7 +26,7 @@ struct IssuerTests {
             ("http://[::1]:9000/x", "http://[::1]:9000/x"),
         ])
     func accepted(_ text: String, _ identifier: String) throws {
-        #expect(try OAuthAuthority(issuer: text, clientID: "tool").accountIssuer == identifier)
+        #expect(try OAuthAuthority(issuer: text, clientID: "tool").issuer == identifier)
 
         // The HTTP client has a separate parser, which must see the same host and port.
         let (checked, used) = (try ServiceURL(text), try #require(URL(string: identifier)))

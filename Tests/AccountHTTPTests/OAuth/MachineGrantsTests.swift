@@ -147,6 +147,16 @@ struct MachineGrantsTests {
         }
     }
 
+    @Test func `Says how to replace the session of a later version`() async throws {
+        try await run { server in
+            var account = try await authority(server).signInAsClient()
+            account.credentials.machine?.type = "urn:example:later"
+            let failure = await asyncFailure { try await authority(server).refresh(account) }
+            #expect(failure == .unknownGrant(signIn: "--client-credentials"))
+            #expect("\(failure as Any)".contains("update this program, or sign in again"))
+        }
+    }
+
     @Test func `Refuses accounts of users and of other clients`() async throws {
         try await run { server in
             let authority = try authority(server)

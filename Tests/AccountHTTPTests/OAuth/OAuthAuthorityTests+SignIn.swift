@@ -148,7 +148,7 @@ extension OAuthAuthorityTests {
             (LoopbackServer.Action.json(#"{"sub":"2"}"#), AuthorityError.otherUser(id: "2")),
             (
                 .response(401, ["WWW-Authenticate": "Bearer error=invalid_token"]),
-                .bearerChallenge(error: "invalid_token")
+                .unauthorized(error: "invalid_token")
             ),
         ])
     func contradiction(_ action: LoopbackServer.Action, _ expected: AuthorityError) async throws {

@@ -247,11 +247,11 @@ struct OAuthAuthorityTests {
                 responses: [error("unsupported_token_type"), error("unsupported_token_type")],
                 signal: .oauthError("unsupported_token_type")),
             Refusal(
-                responses: [error("invalid_client"), error("invalid_client")], signal: .oauthError(.invalidClient)),
-            Refusal(responses: [.json("{}", status: 400), .response(200)], signal: .badRequest),
+                responses: [error("invalid_client"), error("invalid_client")], signal: .oauthError("invalid_client")),
+            Refusal(responses: [.json("{}", status: 400), .response(200)], signal: .refused(status: 400)),
             Refusal(responses: [.response(503)], signal: .unavailable(status: 503, retryAfter: nil), requests: 1),
             Refusal(responses: [.response(200), .response(503)], signal: .unavailable(status: 503, retryAfter: nil)),
-            Refusal(responses: [error("server_error")], signal: .oauthError(.serverError), requests: 1),
+            Refusal(responses: [error("server_error")], signal: .oauthError("server_error"), requests: 1),
         ]
     }
 

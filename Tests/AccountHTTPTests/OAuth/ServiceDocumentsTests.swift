@@ -67,7 +67,7 @@ struct ServiceDocumentsTests {
             #expect(kind(await asyncFailure { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
             #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
             #expect(
-                kind(await asyncFailure { try await authority.verify(account(at: authority.accountIssuer)) })
+                kind(await asyncFailure { try await authority.verify(account(at: authority.issuer)) })
                     == .misconfigured("…"))
         }
         try await withServer("", "") { authority, server in
@@ -157,7 +157,7 @@ struct ServiceDocumentsTests {
         let endpoints = #","authorization_endpoint":"AT/a","device_authorization_endpoint":"AT/device""#
         try await withServer(Self.token + endpoints + members, "") { other, server in
             let authority = try OAuthAuthority(
-                issuer: try #require(other.accountIssuer), clientID: "tool", scopes: scopes)
+                issuer: try #require(other.issuer), clientID: "tool", scopes: scopes)
             let encoded = expected.replacing(" ", with: "+")
             #expect(try await authority.beginBrowserSignIn().url.contains("&scope=\(encoded)&"))
             _ = try await authority.beginDeviceSignIn()

@@ -93,7 +93,7 @@ struct TokenDerivationTests {
         let authority = try OAuthAuthority.test("http://127.0.0.1:1")
         let thrown = await asyncFailure {
             try await authority.tokenDerivation(
-                for: try TokenTarget(audience: "api"), of: account(at: authority.accountIssuer))
+                for: try TokenTarget(audience: "api"), of: account(at: authority.issuer))
         }
         #expect(kind(thrown) == .noResponse(.refused))
     }
@@ -199,7 +199,7 @@ struct TokenDerivationTests {
                         for: try TokenTarget(resources: ["urn:a"]),
                         of: account(at: server.address, refreshToken: canary), by: means)
                 }
-                #expect(kind(thrown) == .oauthError(OAuthErrorCode(rawValue: code)))
+                #expect(kind(thrown) == .oauthError(code))
                 #expect(!String(reflecting: thrown).contains(canary))
             }
         }

@@ -111,7 +111,7 @@ struct TokenEndpointTests {
             var account = try await signedIn(server)
             account.credentials.accessToken = Secret("revoked")
             let failure = await asyncFailure { try await authority(server).verify(account) }
-            #expect(failure == .bearerChallenge(error: "invalid_token"))
+            #expect(failure == .unauthorized(error: "invalid_token"))
             #expect(server.targets.dropFirst(3) == ["/userinfo", Self.configuration])
         }
     }
@@ -243,7 +243,7 @@ struct TokenEndpointTests {
             #expect(server.targets == [path, Self.configuration])
             switch error {
             case .unclear: #expect(path == "/old")
-            case .oauthError(.invalidGrant, _): #expect(path == "/token")
+            case .oauthError("invalid_grant", _): #expect(path == "/token")
             default: Issue.record("\(String(describing: error))")
             }
         }

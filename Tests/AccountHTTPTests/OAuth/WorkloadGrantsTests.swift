@@ -122,6 +122,15 @@ struct WorkloadGrantsTests {
         }
     }
 
+    @Test func `Says how to replace the session of a later version`() async throws {
+        try await run { server, path in
+            let authority = try authority(server, path, grant: .jwtBearer)
+            var account = try await authority.signInAsClient()
+            account.credentials.machine?.type = "urn:example:later"
+            #expect(await message { try await authority.refresh(account) }.contains("`login --workload SOURCE`"))
+        }
+    }
+
     @Test func `Asks for the grant if the metadata lists none`() async throws {
         try await run { server, path in
             #expect(await message { try await authority(server, path).signInAsClient() }.contains("--workload-grant"))
@@ -133,7 +142,7 @@ struct WorkloadGrantsTests {
         let refusal = #"{"error":"invalid_client","error_description":"bad \#(Self.assertion)"}"#
         try await run(Self.authenticates + Self.grants(Self.jwtBearer), refusal: refusal) { server, path in
             let failure = await asyncFailure { try await authority(server, path).signInAsClient() }
-            guard case .oauthError(.invalidClient, _)? = failure else {
+            guard case .oauthError("invalid_client", _)? = failure else {
                 Issue.record("\(String(describing: failure))")
                 return
             }

@@ -286,7 +286,7 @@ struct OddTokenResponseTests {
         let error = ServiceResponse(200, [:], #"{"error":"invalid_grant","refresh_token":"r2"}"#)
         #expect(
             failure { try parser.credentials(in: error, for: "tool", refreshing: session) }
-                == .oauthError(.invalidGrant))
+                == .oauthError("invalid_grant"))
     }
 
     // MARK: Decompression

@@ -69,7 +69,7 @@ struct ResponseObjectTests {
         let failure = failure {
             try ResponseParser(.token).object(in: .json(400, #"{"error":"invalid_grant","error":"invalid_request"}"#))
         }
-        #expect(failure == .badRequest)
+        #expect(failure == .refused(status: 400))
     }
 
     @Test("Reads the tokens but no error from a response with invalid UTF-8")

@@ -78,16 +78,16 @@ struct ResponseParserTests {
         Row(.token, ServiceResponse(400, ["Content-Type": "text/html"], html), .unclear("…")),
         Row(.token, ServiceResponse(400, ["Content-Type": "text/html"], invalidGrant), .unclear("…")),
         Row(.token, ServiceResponse(400, ["Content-Encoding": "br"], invalidGrant), .unclear("…")),
-        Row(.token, .json(400, "{}"), .badRequest),
-        Row(.token, .json(400, #"{"error":{"code":"invalid_grant"}}"#), .badRequest),
-        Row(.token, .json(400, #"{"error":""}"#), .badRequest),
-        Row(.token, .json(400, #"{"error":"invalid\"grant"}"#), .badRequest),
-        Row(.token, .json(400, #"{"error":"invalid_grant\n"}"#), .badRequest),
-        Row(.token, .json(400, #"["error","invalid_grant"]"#), .badRequest),
-        Row(.token, .json(400, #"[{"error":"invalid_grant"}]"#), .badRequest),
-        Row(.token, .json(400, #"{"data":{"error":"invalid_grant"}}"#), .badRequest),
-        Row(.token, ServiceResponse(400, [:], "error=invalid_grant"), .badRequest),
-        Row(.token, ServiceResponse(400), .badRequest),
+        Row(.token, .json(400, "{}"), .refused(status: 400)),
+        Row(.token, .json(400, #"{"error":{"code":"invalid_grant"}}"#), .refused(status: 400)),
+        Row(.token, .json(400, #"{"error":""}"#), .refused(status: 400)),
+        Row(.token, .json(400, #"{"error":"invalid\"grant"}"#), .refused(status: 400)),
+        Row(.token, .json(400, #"{"error":"invalid_grant\n"}"#), .refused(status: 400)),
+        Row(.token, .json(400, #"["error","invalid_grant"]"#), .refused(status: 400)),
+        Row(.token, .json(400, #"[{"error":"invalid_grant"}]"#), .refused(status: 400)),
+        Row(.token, .json(400, #"{"data":{"error":"invalid_grant"}}"#), .refused(status: 400)),
+        Row(.token, ServiceResponse(400, [:], "error=invalid_grant"), .refused(status: 400)),
+        Row(.token, ServiceResponse(400), .refused(status: 400)),
         Row(.token, ServiceResponse(999), .unclear("…")),
         Row(.discovery, .json(400, invalidGrant), .unclear("…")),
 
@@ -116,62 +116,66 @@ struct ResponseParserTests {
         Row(.userInfo, ServiceResponse(407, ["Proxy-Authenticate": "Basic"]), .proxyAuthenticationRequired),
 
         // OAuth errors from the endpoints that define them.
-        Row(.token, .json(400, invalidGrant), .oauthError(.invalidGrant)),
-        Row(.token, .json(401, #"{"error":"invalid_client"}"#), .oauthError(.invalidClient)),
-        Row(.token, .json(403, #"{"error":"authorization_pending"}"#), .oauthError(.authorizationPending)),
+        Row(.token, .json(400, invalidGrant), .oauthError("invalid_grant")),
+        Row(.token, .json(401, #"{"error":"invalid_client"}"#), .oauthError("invalid_client")),
+        Row(.token, .json(403, #"{"error":"authorization_pending"}"#), .oauthError("authorization_pending")),
         Row(.token, .json(200, #"{"error":"bad_verification_code"}"#), .oauthError("bad_verification_code")),
-        Row(.token, .json(200, #"{"error":"slow_down","access_token":null}"#), .oauthError(.slowDown)),
+        Row(.token, .json(200, #"{"error":"slow_down","access_token":null}"#), .oauthError("slow_down")),
         Row(
             .token,
             ServiceResponse(401, [bearer: #"Bearer error="invalid_token""#], #"{"error":"invalid_client"}"#),
-            .oauthError(.invalidClient)),
+            .oauthError("invalid_client")),
         Row(.revocation, .json(400, #"{"error":"unsupported_token_type"}"#), .oauthError("unsupported_token_type")),
 
         // Challenges.
         Row(
             .userInfo, ServiceResponse(401, [bearer: #"Bearer realm="x", error="invalid_token""#]),
-            .bearerChallenge(error: "invalid_token")),
+            .unauthorized(error: "invalid_token")),
         Row(
             .userInfo, ServiceResponse(401, [bearer: "bearer ERROR=invalid_token"]),
-            .bearerChallenge(error: "invalid_token")),
+            .unauthorized(error: "invalid_token")),
         Row(
             .userInfo, ServiceResponse(401, [bearer: #"Bearer error="INVALID_TOKEN""#]),
-            .bearerChallenge(error: "INVALID_TOKEN")),
+            .unauthorized(error: "INVALID_TOKEN")),
         Row(
             .userInfo, ServiceResponse(401, [bearer: #"Bearer error="insufficient_scope""#]),
-            .bearerChallenge(error: "insufficient_scope")),
-        Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer realm="x""#]), .bearerChallenge(error: nil)),
-        Row(.userInfo, ServiceResponse(401, [bearer: "Bearer"]), .bearerChallenge(error: nil)),
+            .unauthorized(error: "insufficient_scope")),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer realm="x""#]), .unauthorized(error: nil)),
+        Row(.userInfo, ServiceResponse(401, [bearer: "Bearer"]), .unauthorized(error: nil)),
         Row(
             .userInfo,
             ServiceResponse(401, [bearer: #"Basic realm="a", Bearer error="invalid_token", Negotiate"#]),
-            .bearerChallenge(error: "invalid_token")),
+            .unauthorized(error: "invalid_token")),
         Row(
             .userInfo,
             ServiceResponse(401, [bearer: "Basic realm=a", "www-authenticate": #"Bearer error="invalid_token""#]),
-            .bearerChallenge(error: "invalid_token")),
+            .unauthorized(error: "invalid_token")),
         Row(
             .userInfo,
             ServiceResponse(
                 401, [bearer: "Bearer error=invalid_token", "WWW-AUTHENTICATE": "Bearer error=invalid_request"]),
-            .bearerChallenge(error: nil)),
+            .unauthorized(error: nil)),
         Row(
             .userInfo,
             ServiceResponse(
                 401, [bearer: #"Bearer error="invalid_token", Bearer error="insufficient_scope""#]),
-            .bearerChallenge(error: nil)),
+            .unauthorized(error: nil)),
         Row(
             .userInfo, ServiceResponse(401, [bearer: "Bearer error=invalid_token, error=invalid_token"]),
-            .bearerChallenge(error: nil)),
-        Row(.userInfo, ServiceResponse(401), .unauthorized),
-        Row(.userInfo, .json(401, #"{"error":"invalid_token"}"#), .unauthorized),
-        Row(.userInfo, .json(401, invalidGrant), .unauthorized),
-        Row(.userInfo, ServiceResponse(401, [bearer: #"Basic realm="x""#]), .unauthorized),
-        Row(.userInfo, ServiceResponse(401, [bearer: #"DPoP error="invalid_token""#]), .unauthorized),
-        Row(.userInfo, ServiceResponse(401, [bearer: #"Basic realm="Bearer error=invalid_token""#]), .unauthorized),
-        Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer error="invalid_token"#]), .unauthorized),
-        Row(.userInfo, ServiceResponse(401, ["X-Authenticate": "Bearer error=invalid_token"]), .unauthorized),
-        Row(.token, ServiceResponse(401, [bearer: "Basic"], html), .unauthorized),
+            .unauthorized(error: nil)),
+        Row(.userInfo, ServiceResponse(401), .unauthorized(error: nil)),
+        Row(.userInfo, .json(401, #"{"error":"invalid_token"}"#), .unauthorized(error: nil)),
+        Row(.userInfo, .json(401, invalidGrant), .unauthorized(error: nil)),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"Basic realm="x""#]), .unauthorized(error: nil)),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"DPoP error="invalid_token""#]), .unauthorized(error: nil)),
+        Row(
+            .userInfo, ServiceResponse(401, [bearer: #"Basic realm="Bearer error=invalid_token""#]),
+            .unauthorized(error: nil)),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer error="invalid_token"#]), .unauthorized(error: nil)),
+        Row(
+            .userInfo, ServiceResponse(401, ["X-Authenticate": "Bearer error=invalid_token"]), .unauthorized(error: nil)
+        ),
+        Row(.token, ServiceResponse(401, [bearer: "Basic"], html), .unauthorized(error: nil)),
         Row(
             .discovery, ServiceResponse(401, [bearer: #"Bearer error="invalid_token""#]), .unclear("…")),
 
@@ -214,7 +218,7 @@ struct ResponseParserTests {
             (ServiceResponse(200), nil), (ServiceResponse(204), nil), (ServiceResponse(200, [:], "OK"), nil),
             (ServiceResponse(200, ["Content-Type": "text/html"]), nil),
             (ServiceResponse(200, ["Content-Type": "text/html"], "<p>Hello"), AuthorityError.intercepted("…")),
-            (.json(400, #"{"error":"invalid_client"}"#), .oauthError(.invalidClient)),
+            (.json(400, #"{"error":"invalid_client"}"#), .oauthError("invalid_client")),
             (ServiceResponse(503), .unavailable(status: 503, retryAfter: nil)),
             (ServiceResponse(404), .unclear("…")),
         ])
@@ -229,7 +233,7 @@ struct ResponseParserTests {
         let reading = ResponseParser(.token, sent: [Secret(canary)])
         #expect(
             failure { try reading.object(in: response) }
-                == .oauthError(.invalidGrant, description: "[31mexpired yesterday"))
+                == .oauthError("invalid_grant", description: "[31mexpired yesterday"))
     }
 
     @Test("Ignores an error description that is not a string")
@@ -237,7 +241,7 @@ struct ResponseParserTests {
         let response = ServiceResponse.json(400, #"{"error":"invalid_grant","error_description":{"a":1}}"#)
         #expect(
             failure { try ResponseParser(.token).object(in: response) }
-                == .oauthError(.invalidGrant, description: nil))
+                == .oauthError("invalid_grant", description: nil))
     }
 
     @Test("Keeps a registered error code that contains the user's password")
@@ -245,6 +249,6 @@ struct ResponseParserTests {
         let reading = ResponseParser(.token, sent: [Secret("grant")])
         #expect(
             failure { try reading.object(in: .json(400, #"{"error":"invalid_grant","error_description":"no grant"}"#)) }
-                == .oauthError(.invalidGrant, description: nil))
+                == .oauthError("invalid_grant", description: nil))
     }
 }

@@ -87,7 +87,7 @@ struct HTTPTransportTests {
                 .response(status, ["Location": target + "/stolen"])
             } _: { server in
                 let authority = try OAuthAuthority.direct(server)
-                let kept = account(at: authority.accountIssuer, refreshToken: canary)
+                let kept = account(at: authority.issuer, refreshToken: canary)
                 let signals = [
                     await asyncFailure { try await authority.verify(kept) },
                     await asyncFailure { try await authority.refresh(kept) },

@@ -73,7 +73,7 @@ final class KeepStage: KeepSurroundings {
     /// Returns a store for this session in another process.
     func otherProcess() -> AccountStore {
         AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
             lockTimeout: .seconds(300))
     }
 

@@ -8,17 +8,17 @@ import Testing
 
 /// The bridge against a scripted server.
 struct MCPBridgeTests {
-    private static let url = "https://api.example.com/mcp"
-    private static let meta = #""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#
-    private static let initialize =
+    static let url = "https://api.example.com/mcp"
+    static let meta = #""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#
+    static let initialize =
         #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#
-    private static let initialized =
+    static let initialized =
         #"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}"#
 
-    private static let ready = #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
+    static let ready = #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
     private static let quick = MCPBridge.Limits(minimumPause: .zero)
 
-    private func run(
+    func run(
         limits: MCPBridge.Limits = Self.quick,
         _ server: @escaping @Sendable (ForwardedRequest) async throws -> ForwardedResponse,
         _ test: (MCPBridge, Wire) async throws -> Void
@@ -34,11 +34,11 @@ struct MCPBridgeTests {
         try await test(bridge, wire)
     }
 
-    private func send(_ text: String, to bridge: MCPBridge) async {
+    func send(_ text: String, to bridge: MCPBridge) async {
         await bridge.receive(.message(Array(text.utf8)))
     }
 
-    private func begin(_ bridge: MCPBridge, _ wire: Wire) async throws {
+    func begin(_ bridge: MCPBridge, _ wire: Wire) async throws {
         await send(Self.initialize, to: bridge)
         #expect(await wire.next() == Self.initialized)
     }
@@ -345,9 +345,9 @@ struct MCPBridgeTests {
         }
     }
 
-    private static let answer = #"{"jsonrpc":"2.0","id":1,"result":{}}"#
+    static let answer = #"{"jsonrpc":"2.0","id":1,"result":{}}"#
 
-    private static let answers: [(type: String, body: String)] = [
+    static let answers: [(type: String, body: String)] = [
         ("application/json", answer), ("application/json; charset=utf-8", answer),
         ("APPLICATION/JSON;charset=UTF-8", answer),
         ("", answer), ("text/plain", answer), ("application/json-rpc", answer), ("text/html", answer),
@@ -423,410 +423,6 @@ struct MCPBridgeTests {
             await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
             let line = await wire.next()
             #expect(line.contains(#""code":69,"#) && line.contains("perhaps a captive portal"), "\(line)")
-        }
-    }
-
-    // MARK: The stream of the server
-
-    @Test(
-        arguments: [
-            (0, 30, nil, 1), (1, 300, nil, 1), (2, 300, nil, 2), (3, 300, nil, 4), (5, 300, nil, 16),
-            (9, 300, nil, 256),
-            (10, 300, nil, 300), (1000, 300, nil, 300), (1000, 30, nil, 30), (2, 300, 5000, 5), (4, 300, 5000, 8),
-            (1, 300, 0, 1),
-        ] as [(Int, Double, Int?, Int)])
-    func `Doubles the pause after a stream that ends at once`(
-        count: Int, longest: Double, requested: Int?, seconds: Int
-    ) {
-        #expect(
-            MCPBridge.Limits().pause(after: count, longest: longest, requested: requested) == .seconds(Double(seconds)))
-    }
-
-    @Test func `Opens the stream of the server again after it has ended at once`() async throws {
-        let count = Mutex(0)
-        try await run { request in
-            guard request.method == "GET" else { return try await Self.earlier(request) }
-            let number = count.withLock {
-                $0 += 1
-                return $0
-            }
-            guard number > 3 else { return .events("retry: 0\n: welcome\n\n") }
-            return .stream { $0.yield(Array("data: hello\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n".utf8)) }
-        } _: { bridge, wire in
-            try await begin(bridge, wire)
-            await send(Self.ready, to: bridge)
-            #expect(await wire.next() == #"{"jsonrpc":"2.0","method":"n"}"#)
-            #expect(count.withLock { $0 } == 4)
-            await bridge.finish(grace: .zero)
-        }
-    }
-
-    @Test func `A response on the stream of the server answers its request`() async throws {
-        let (gates, gate) = AsyncStream.makeStream(of: Void.self)
-        try await run { request in
-            if request.contains("\"ping\"") {
-                gate.finish()
-                return .stream { _ in }
-            }
-            guard request.method == "GET" else { return try await Self.earlier(request) }
-            for await _ in gates {}
-            return .stream { $0.yield(Array("data: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n\n".utf8)) }
-        } _: { bridge, wire in
-            try await begin(bridge, wire)
-            await send(Self.ready, to: bridge)
-            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
-            #expect(await wire.next() == Self.answer)
-            await bridge.finish(grace: .zero)
-        }
-    }
-
-    @Test(arguments: [
-        (400, #"{"jsonrpc":"2.0","error":{"code":-32602,"message":"m"}}"#, #""code":-32602,"message":"m"}"#),
-        (404, #"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32601,"message":"m"}}"#, #""code":-32601"#),
-        (503, "busy", #""code":69,"message":"\#(CommandLine.toolName): \#(url) responded with status 503: busy""#),
-        (500, #"{"error":{"message":"the database is down"}}"#, "responded with status 500: the database is down"),
-        (
-            422, #"{"error":"invalid_request","error_description":"no\u001b[2J id"}"#,
-            "responded with status 422: no[2J id"
-        ),
-        (502, #"{"title":"Bad gateway","detail":"the upstream timed out"}"#, "status 502: the upstream timed out"),
-        (400, #"{"message":"unknown field"}"#, "responded with status 400: unknown field"),
-        (403, #"{"message":"your plan does not include this"}"#, "(403): your plan does not include this"),
-        (500, "<html><h1>Error</h1></html>", "responded with status 500\""),
-        (200, "busy", "sent text that is not a JSON-RPC message"), (302, "", "tokens do not follow redirects"),
-        (202, "", "responded with no message instead of a message"), (401, "", "rejected the token"),
-    ])
-    func `Answers a request with an error if the server does not respond`(
-        status: Int, body: String, text: String
-    ) async throws {
-        try await run { _ in
-            .json(body, status: status, type: status == 202 ? "" : "application/json")
-        } _: {
-            bridge, wire in
-            await send(#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, to: bridge)
-            let line = await wire.next()
-            #expect(line.contains(text), "\(line)")
-            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":"a","error":{"#), "\(line)")
-        }
-    }
-
-    @Test func `Names the command to run if there is no token`() async throws {
-        try await run { _ in
-            throw AccountError(.notSignedIn, "not signed in", hint: "run `account login`")
-        } _: {
-            bridge, wire in
-            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
-            let line = await wire.next()
-            #expect(
-                line.contains(#""code":77,"message":""#) && line.contains("not signed in: run `account login`"),
-                "\(line)")
-        }
-    }
-
-    @Test(arguments: [("x", -32700), ("[]", -32600), ("{}", -32600)])
-    func `Refuses text that is not a message`(text: String, code: Int) async throws {
-        try await run { _ in
-            .json("{}")
-        } _: { bridge, wire in
-            await send(text, to: bridge)
-            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":\#(code),"#))
-            #expect(wire.requests.isEmpty)
-        }
-    }
-
-    // MARK: Long messages
-
-    private static let short = MCPBridge.Limits(messageByteCount: 1 << 20, minimumPause: .zero)
-    private static let long = #"{"jsonrpc":"2.0","id":1,"result":"\#(String(repeating: "x", count: 1 << 20))"}"#
-
-    @Test(
-        arguments: [
-            ("application/json", nil, long), ("text/event-stream", nil, "data: \(long)\n\n"),
-            // The server sends nothing after the head.
-            ("application/json", "1048577", nil),
-        ] as [(String, String?, String?)])
-    func `Answers a request with an error if the response is too long`(
-        type: String, length: String?, body: String?
-    ) async throws {
-        try await run(limits: Self.short) { request in
-            if request.contains("ping") { return .json(#"{"jsonrpc":"2.0","id":2,"result":{}}"#) }
-            return .stream(type: type, fields: length.map { ["Content-Length": $0] } ?? [:]) { continuation in
-                if let body { continuation.yield(Array(body.utf8)) }
-            }
-        } _: { bridge, wire in
-            await send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, to: bridge)
-            let line = await wire.next()
-            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":1,"error":{"code":65,"#), "\(line)")
-            #expect(line.contains("\(Self.url) sent a message that is longer than 1 MiB"), "\(line)")
-            await send(#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#, to: bridge)
-            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":2,"result":{}}"#)
-            await bridge.finish(grace: .zero)
-        }
-    }
-
-    @Test func `Continues a stream of the server after a message that is too long`() async throws {
-        try await run(limits: Self.short) { request in
-            guard request.method == "GET" else { return try await Self.earlier(request) }
-            return .stream { continuation in
-                for data in [Self.long, #"{"jsonrpc":"2.0","method":"n"}"#] {
-                    continuation.yield(Array("data: \(data)\n\n".utf8))
-                }
-            }
-        } _: { bridge, wire in
-            try await begin(bridge, wire)
-            await send(Self.ready, to: bridge)
-            #expect(await wire.next() == #"{"jsonrpc":"2.0","method":"n"}"#)
-            #expect(wire.said == ["\(Self.url) sent a message that is longer than 1 MiB"])
-            await bridge.finish(grace: .zero)
-        }
-    }
-
-    @Test func `Answers a request that is too long with an error`() async throws {
-        try await run { _ in
-            .json("{}")
-        } _: { bridge, wire in
-            await bridge.receive(.tooLong(MCPRequestID(JSONText(integer: 7))))
-            let line = await wire.next()
-            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":7,"error":{"code":65,"#), "\(line)")
-            #expect(line.contains("the message is longer than 16 MiB"), "\(line)")
-            await bridge.receive(.tooLong(nil))
-            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#))
-            #expect(wire.requests.isEmpty)
-        }
-    }
-
-    // MARK: Tokens
-
-    private static let token = "canary/0123456789+abcdef"
-    private static let escapedToken = token.replacing("/", with: #"\/"#)
-
-    private static let repetitions: [(response: ForwardedResponse, text: String)] = [
-        (
-            .json("", status: 302, fields: ["Location": "https://other.example/?t=\(token)"]),
-            "redirects the request, and"
-        ),
-        (
-            .json(
-                "", status: 302, fields: ["Location": "https://other.example/?t=\(token.replacing("+", with: "%2B"))"]),
-            "redirects the request, and"
-        ),
-        (
-            .json("", status: 403, fields: ["WWW-Authenticate": "Bearer scope=\"a \(token)\""]),
-            "refused the request (403)"
-        ),
-        (.json("x", type: "text/\(token)"), "responded with no message"),
-        (.json(token, status: 500), "responded with status 500"),
-        (
-            .json(#"{"error":{"code":-1,"message":"\#(token) is bad","data":"\#(token)"}}"#, status: 400),
-            #""message":"[token removed] is bad","data":"[token removed]""#
-        ),
-        (
-            .json(
-                #"{"jsonrpc":"2.0","id":1,"result":{"a":"\#(token)","b":"\#(escapedToken)"}}"#),
-            #"{"a":"[token removed]","b":"[token removed]"}"#
-        ),
-        (
-            .events(#"data: {"jsonrpc":"2.0","id":1,"result":"\#(token.prefix(9))"#, "\(token.dropFirst(9))\"}\n\n"),
-            #""result":"[token removed]""#
-        ),
-    ]
-
-    @Test(arguments: repetitions)
-    func `Never passes on a token that the server repeats`(response: ForwardedResponse, text: String) async throws {
-        try await run { _ in
-            response
-        } _: { bridge, wire in
-            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
-            let line = await wire.next()
-            #expect(line.hasPrefix(#"{"jsonrpc":"2.0","id":1,"#) && line.contains(text), "\(line)")
-            await bridge.finish(grace: .seconds(60))
-            for shown in [line] + wire.said {
-                #expect(!shown.contains("0123456789") && !shown.contains("canary"), "\(shown)")
-            }
-        }
-    }
-
-    // MARK: Cancellation and the end
-
-    @Test func `Closes the stream of a cancelled request of 2026-07-28`() async throws {
-        let (closed, close) = AsyncStream.makeStream(of: Void.self)
-        try await run { _ in
-            .stream { continuation in
-                continuation.yield(Array("data: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n".utf8))
-                continuation.onTermination = { _ in close.finish() }
-            }
-        } _: { bridge, wire in
-            await send(#"{"jsonrpc":"2.0","id":1,"method":"x","params":{\#(Self.meta)}}"#, to: bridge)
-            _ = await wire.next()
-            await send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, to: bridge)
-            for await _ in closed {}
-            #expect(wire.requests.count == 1)
-            await bridge.finish(grace: .zero)
-            #expect(wire.isEmpty)
-        }
-    }
-
-    @Test func `Forwards the cancellation of a request to an earlier server`() async throws {
-        try await run { request in
-            if request.contains("\"slow\"") {
-                return .stream { $0.yield(Array("data: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n".utf8)) }
-            }
-            return try await Self.earlier(request)
-        } _: { bridge, wire in
-            try await begin(bridge, wire)
-            await send(#"{"jsonrpc":"2.0","id":1,"method":"slow"}"#, to: bridge)
-            _ = await wire.next()
-            await send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, to: bridge)
-            await wire.request { $0.contains("notifications/cancelled") }
-            await bridge.finish(grace: .zero)
-            #expect(wire.requests.last?.method == "DELETE")
-            #expect(wire.requests.last?.fields["Mcp-Session-Id"] == "s1")
-        }
-    }
-
-    @Test func `Waits for responses after the end of the input`() async throws {
-        let (gates, gate) = AsyncStream.makeStream(of: Void.self)
-        try await run { _ in
-            for await _ in gates {}
-            return .json(#"{"jsonrpc":"2.0","id":1,"result":{}}"#)
-        } _: { bridge, wire in
-            await send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, to: bridge)
-            async let end: Void = bridge.finish(grace: .seconds(600))
-            gate.finish()
-            await end
-            #expect(await wire.next() == #"{"jsonrpc":"2.0","id":1,"result":{}}"#)
-        }
-    }
-
-    @Test func `Refuses further requests while too many wait, and still cancels`() async throws {
-        try await run { _ in
-            .stream { _ in }
-        } _: { bridge, wire in
-            for id in 1...MCPBridge.maximumRequestCount {
-                await send(#"{"jsonrpc":"2.0","id":\#(id),"method":"x","params":{\#(Self.meta)}}"#, to: bridge)
-            }
-            await send(#"{"jsonrpc":"2.0","id":"more","method":"x","params":{\#(Self.meta)}}"#, to: bridge)
-            #expect(await wire.next().hasPrefix(#"{"jsonrpc":"2.0","id":"more","error":{"code":75,"#))
-            await bridge.finish(grace: .zero)
-        }
-    }
-
-    @Test func `Does not count cancelled requests that still wait`() async throws {
-        try await run(limits: MCPBridge.Limits(opening: .seconds(600))) { request in
-            if request.contains(Self.ready) { return try await Self.noResponse() }
-            return try await Self.earlier(request)
-        } _: { bridge, wire in
-            try await begin(bridge, wire)
-            await send(Self.ready, to: bridge)
-            for id in 1...MCPBridge.maximumRequestCount {
-                await send(#"{"jsonrpc":"2.0","id":\#(id),"method":"x","params":{\#(Self.meta)}}"#, to: bridge)
-            }
-            await send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, to: bridge)
-            await send(#"{"jsonrpc":"2.0","id":"more","method":"x","params":{\#(Self.meta)}}"#, to: bridge)
-            #expect(wire.isEmpty)
-            await bridge.finish(grace: .zero)
-        }
-    }
-
-    /// Returns only when the bridge cancels the request.
-    private static func noResponse() async throws -> ForwardedResponse {
-        let (gates, gate) = AsyncStream.makeStream(of: Void.self)
-        for await _ in gates {}
-        gate.finish()
-        throw CancellationError()
-    }
-
-    /// A server of 2025-06-18 with a session.
-    @Sendable private static func earlier(_ request: ForwardedRequest) async throws -> ForwardedResponse {
-        guard request.method == "POST" else { return .json("", status: 405) }
-        if request.contains("\"initialize\"") { return .json(initialized, fields: ["Mcp-Session-Id": "s1"]) }
-        guard let id = request.body.flatMap({ JSONText($0) })?["id"] else { return .json("", status: 202) }
-        return .json(#"{"jsonrpc":"2.0","id":\#(String(decoding: id.bytes, as: UTF8.self)),"result":{}}"#)
-    }
-}
-
-extension ForwardedRequest {
-    fileprivate func contains(_ text: String) -> Bool {
-        body.map { String(decoding: $0, as: UTF8.self).contains(text) } ?? false
-    }
-}
-
-extension ForwardedResponse {
-    fileprivate static func json(
-        _ text: String, status: Int = 200, type: String = "application/json", fields: [String: String] = [:]
-    ) -> Self {
-        stream(status: status, type: type, fields: fields) { continuation in
-            continuation.yield(Array(text.utf8))
-            continuation.finish()
-        }
-    }
-
-    fileprivate static func events(_ pieces: String...) -> Self {
-        stream { continuation in
-            for piece in pieces { continuation.yield(Array(piece.utf8)) }
-            continuation.finish()
-        }
-    }
-
-    fileprivate static func stream(
-        status: Int = 200, type: String = "text/event-stream", fields: [String: String] = [:],
-        _ body: (AsyncThrowingStream<[UInt8], any Error>.Continuation) -> Void
-    ) -> Self {
-        ForwardedResponse(
-            status: status, fields: [("Content-Type", type)] + fields.map { ($0.key, $0.value) },
-            body: AsyncThrowingStream([UInt8].self) { body($0) }, hiding: [Secret("canary/0123456789+abcdef")])
-    }
-}
-
-/// What the bridge has written and requested.
-private final class Wire: Sendable {
-    private struct State {
-        var lines: [String] = []
-        var said: [String] = []
-        var requests: [ForwardedRequest] = []
-        var waiting: [(isDone: (State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
-    }
-
-    private let state = Mutex(State())
-
-    var requests: [ForwardedRequest] { state.withLock(\.requests) }
-    var said: [String] { state.withLock(\.said) }
-    var isEmpty: Bool { state.withLock(\.lines.isEmpty) }
-
-    func note(_ request: ForwardedRequest) { change { $0.requests.append(request) } }
-
-    func say(_ text: String) { change { $0.said.append(text) } }
-
-    func write(_ line: [UInt8]) { change { $0.lines.append(String(decoding: line.dropLast(), as: UTF8.self)) } }
-
-    /// The next line that the bridge has written.
-    func next() async -> String {
-        await wait { !$0.lines.isEmpty }
-        return state.withLock { $0.lines.removeFirst() }
-    }
-
-    /// Waits for a request.
-    func request(_ isMeant: @escaping @Sendable (ForwardedRequest) -> Bool) async {
-        await wait { $0.requests.contains(where: isMeant) }
-    }
-
-    private func change(_ body: (inout State) -> Void) {
-        let done = state.withLock { state in
-            body(&state)
-            let now = state
-            state.waiting.removeAll { $0.isDone(now) }
-            return now.waiting.filter { $0.isDone(now) }.map(\.continuation)
-        }
-        for continuation in done { continuation.resume() }
-    }
-
-    private func wait(_ isDone: @escaping @Sendable (State) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if !isDone(state) { state.waiting.append((isDone, continuation)) }
-                return isDone(state)
-            }
-            if isOver { continuation.resume() }
         }
     }
 }

@@ -16,6 +16,6 @@ struct AccountErrorTests {
             (CocoaError(.fileReadNoSuchFile), "m (there is no such file)"),
         ] as [((any Error)?, String)])
     func `Describes a cause in words for the user`(cause: (any Error)?, description: String) {
-        #expect(AccountError(.requestFailed, "m", cause: cause).description == description)
+        #expect(AccountError(.requestRefused, "m", cause: cause).description == description)
     }
 }

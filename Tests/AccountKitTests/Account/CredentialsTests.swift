@@ -23,6 +23,7 @@ struct CredentialsTests {
     ) {
         let credentials = Account.testing(at: Self.now, expiringIn: expiry.map { .seconds($0) }).credentials
         #expect(credentials.expires(within: .seconds(seconds), of: Self.now) == expires)
+        #expect(credentials.isExpired(at: Self.now.addingTimeInterval(seconds)) == expires)
     }
 
     @Test func `Keeps the fields that a refresh response omits, except the expiry`() {

@@ -18,7 +18,7 @@ struct ErrorUserTextTests {
         (AuthorityError.noResponse(.timeout), "offline: the service did not respond in time"),
         (AuthorityError.notSent(.noResponse(.refused)), "offline: the connection to the service was refused"),
         (AuthorityError.unavailable(status: 503, retryAfter: nil), "server error: 503"),
-        (AuthorityError.oauthError(.invalidScope), "not set up at the service: invalid_scope"),
+        (AuthorityError.oauthError("invalid_scope"), "not set up at the service: invalid_scope"),
         (AuthorityError.refused(status: 404), "unexpected response: 404 from the token endpoint"),
         (AuthorityError.otherUser(id: "2"), "the token belongs to another user"), (CancellationError(), "cancelled"),
         (

@@ -38,10 +38,10 @@ struct SecretTests {
             Holder(name: "account", value: account),
             Holder(name: "verified", value: SessionState.verified(account)),
             Holder(name: "unverified", value: SessionState.unverified(account, .init(.offline))),
-            Holder(name: "loaded", value: AccountEvent.loaded(AccountUser(account))),
-            Holder(name: "signed in", value: AccountEvent.signedIn(AccountUser(account))),
-            Holder(name: "refreshed", value: AccountEvent.refreshed(AccountUser(account))),
-            Holder(name: "updated", value: AccountEvent.updated(AccountUser(account))),
+            Holder(name: "loaded", value: AccountEvent.loaded(Identity(account))),
+            Holder(name: "signed in", value: AccountEvent.signedIn(Identity(account))),
+            Holder(name: "refreshed", value: AccountEvent.refreshed(Identity(account))),
+            Holder(name: "updated", value: AccountEvent.updated(Identity(account))),
             Holder(name: "result", value: Result<Account, AccountError>.success(account)),
             Holder(name: "passphrase key", value: try ArchiveKey(passphrase: secret)),
             Holder(name: "raw key", value: try ArchiveKey(bytes: Array(canary.utf8) + [UInt8](repeating: 0, count: 9))),
@@ -82,11 +82,11 @@ struct SecretTests {
             let clock = ManualClock()
             let storage = FaultyArchiveStorage()
             let store = AccountStore(
-                storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+                storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
                 lockTimeout: .zero, logger: logger)
             var shown: [Any] = []
             let authority = ScriptedAuthority(
-                verify: [.refuse(.bearerChallenge(error: "invalid_token")), .accept],
+                verify: [.refuse(.unauthorized(error: "invalid_token")), .accept],
                 refresh: [.tokens(Self.account.credentials)], signIn: [.refuse(.signInRefused("wrong password"))],
                 clock: clock)
             try await store.signIn { Self.account }

@@ -130,7 +130,8 @@ struct UserProfileTests {
         #expect(facts.price == Decimal(string: "12.34"))
         #expect(facts.picture == Data([1, 2, 3]))
         #expect(facts.extra?["b"] == [.null, 1])
-        #expect(throws: EncodingError.self, "an archive has no null in an array") { try UserProfile(encoding: facts) }
+        // An archive has no null in an array.
+        expectAccountError(.invalidArgument) { try UserProfile(encoding: facts) }
 
         var storable = facts
         storable.extra = nil
@@ -160,7 +161,7 @@ struct UserProfileTests {
     func `Does not decode text that is not a date as a date`(text: String) {
         struct Facts: Decodable { var joined: Date }
         let profile: UserProfile = ["joined": .string(text)]
-        #expect(throws: DecodingError.self) { try profile.decoded(as: Facts.self) }
+        expectAccountError(.damaged) { try profile.decoded(as: Facts.self) }
     }
 
     @Test func `Decodes missing fields as the app's default values`() throws {
@@ -175,7 +176,9 @@ struct UserProfileTests {
         changed["theme"] = "dark"
         #expect(try changed.decoded(default: Settings()) == Settings(theme: "dark"))
         changed["pageSize"] = "many"
-        #expect(throws: DecodingError.self) { try changed.decoded(default: Settings()) }
+        let error = expectAccountError(.damaged) { try changed.decoded(default: Settings()) }
+        let text = "\(error as Any)"
+        #expect(text.contains("pageSize"))
     }
 
     @Test func `A check overwrites fields named like a claim, and keeps other fields`() async throws {
@@ -192,7 +195,10 @@ struct UserProfileTests {
     @Test func `Throws an error for a missing or mistyped field of an app's type`() {
         struct Named: Decodable { var name: String }
         let bad: [UserProfile] = [[:], ["name": 1], ["name": ["Alice"]]]
-        for profile in bad { #expect(throws: DecodingError.self) { try profile.decoded(as: Named.self) } }
-        #expect(throws: (any Error).self) { try UserProfile(encoding: ["not", "a", "dictionary"]) }
+        for profile in bad { expectAccountError(.damaged) { try profile.decoded(as: Named.self) } }
+        for value in [["not": Double.nan], ["not": .infinity]] {
+            expectAccountError(.invalidArgument) { try UserProfile(encoding: value) }
+        }
+        expectAccountError(.invalidArgument) { try UserProfile(encoding: ["not", "a", "dictionary"]) }
     }
 }

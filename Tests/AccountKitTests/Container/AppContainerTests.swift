@@ -107,9 +107,10 @@ struct AppContainerTests {
         let container = try Self.container([:])
         #expect(!Self.path(container.keys).hasPrefix(container.root))
         #expect(!Self.path(container.keys).hasPrefix(Self.path(container.caches)))
-        #expect(KeyFile(container: container).path == "/home/alice/.local/state/com.example.gists/Account.key")
-        let work = KeyFile(container: container, session: try SessionName("work"))
-        #expect(work.path == "/home/alice/.local/state/com.example.gists/Sessions/work/Account.key")
+        for (session, path) in [("default", "Account.key"), ("work", "Sessions/work/Account.key")] {
+            let key = KeySource.file.provider(in: container, session: try SessionName(session)) as? KeyFile
+            #expect(key?.path == "/home/alice/.local/state/com.example.gists/" + path)
+        }
     }
 
     @Test func `Checks each XDG folder from the root of its tree`() throws {

@@ -97,7 +97,7 @@ struct AccessTokenTests {
 
     /// Failures that neither end the session nor name another user.
     static let failures = Fixture.authorityErrors.filter {
-        ![.oauthError(.invalidGrant), .rejected("closed"), .otherUser(id: "2")].contains($0)
+        ![.oauthError("invalid_grant"), .rejected("closed"), .otherUser(id: "2")].contains($0)
     }
 
     @Test(arguments: failures)
@@ -231,9 +231,9 @@ struct AccessTokenTests {
         (.intercepted("a web page"), .serviceUnavailable, "another server responded: a web page", "s"),
         (.untrustedTLS("expired"), .serviceUnavailable, "the connection is not secure: expired", "s"),
         (.proxyAuthenticationRequired, .serviceUnavailable, "a proxy requires a user name and password: 407", "s"),
-        (.oauthError(.invalidClient), .misconfigured, "not set up at the service: invalid_client", "s"),
+        (.oauthError("invalid_client"), .misconfigured, "not set up at the service: invalid_client", "s"),
         (.unclear("no JSON"), .serviceUnavailable, "unexpected response: no JSON", "s"),
-        (.oauthError(.serverError), .serviceUnavailable, "server error: server_error", "s"),
+        (.oauthError("server_error"), .serviceUnavailable, "server error: server_error", "s"),
     ]
 
     @Test(arguments: pauses)

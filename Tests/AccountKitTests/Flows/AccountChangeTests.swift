@@ -28,6 +28,66 @@ struct AccountChangeTests {
         #expect(after == (before.lineage, before.generation + 100))
     }
 
+    private struct Settings: Codable {
+        var theme = "light"
+        var pageSize = 50
+        var visits = 0
+        var project: String?
+    }
+
+    @Test func `Keeps another store's change of another field of the app's type`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let first = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let second = try await AccountStore.inMemory(signedIn: nil, storage: storage)
+        _ = await second.load()
+        try await first.updateFields(default: Settings()) { $0.theme = "dark" }
+        // The account in memory of the second store is older than the stored one.
+        try await second.updateFields(default: Settings()) {
+            $0.pageSize = 10
+            $0.project = "notes"
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for store in [first, second] {
+                for _ in 0..<20 {
+                    group.addTask { try await store.updateFields(default: Settings()) { $0.visits += 1 } }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let profile = try #require(try await storage.stateForNewProcess().account).profile
+        #expect(profile["theme"] == "dark")
+        #expect(profile["pageSize"] == 10)
+        #expect(profile["visits"] == 40)
+        #expect(profile["project"] == "notes")
+        #expect(profile.email == "alice@example.com")
+    }
+
+    @Test func `Stores only the fields that a change of the app's type changed`() async throws {
+        let account = Account.fresh(at: ManualClock().now)
+        let store = try await AccountStore.inMemory(signedIn: account)
+        var expected = account.profile
+        expected["visits"] = 1
+        try await store.updateFields(default: Settings()) { $0.visits += 1 }
+        #expect(store.account?.profile == expected, "an unchanged default value is not stored")
+        try await store.updateFields(default: Settings()) { $0.project = "notes" }
+        try await store.updateFields(default: Settings()) { $0.project = nil }
+        #expect(store.account?.profile == expected, "nil removes the field")
+
+        try await store.update { $0.profile["visits"] = "many" }
+        await expectAccountError(.damaged) { try await store.updateFields(default: Settings()) { $0.theme = "dark" } }
+        let refusal = AccountError(.invalidArgument, "no")
+        await expectAccountError(.invalidArgument) {
+            try await store.update { account throws(AccountError) in
+                // Both functions throw the error type of `update`.
+                account.profile.merge(try UserProfile(encoding: ["theme": "dark"]))
+                _ = try account.profile.decoded(as: [String: ProfileValue].self)
+                throw refusal
+            }
+        }
+        expected["visits"] = "many"
+        #expect(store.account?.profile == expected, "a change that fails stores nothing")
+    }
+
     @Test func `Stores the profile as the service returns it`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
@@ -36,7 +96,7 @@ struct AccountChangeTests {
         authority.respond(
             to: .updateProfile,
             with: [.identity(Identity(id: Fixture.alice.id, username: "ally", profile: ["nickname": "ally"]))])
-        let account = try await store.updateProfile(with: authority) {
+        let account = try await store.sendProfile(to: authority) {
             $0.nickname = "Ally"
             $0.name = nil
             $0.points = 3
@@ -49,8 +109,7 @@ struct AccountChangeTests {
     /// Records the accounts it received.
     private final class OtherService: AccountAuthority {
         let seen = Mutex<[Account]>([])
-        var accountIssuer: String? { "https://other.example.com" }
-        func isAuthority(of account: Account) -> Bool { false }
+        var issuer: String? { "https://other.example.com" }
         func verify(_ account: Account) async throws -> Identity { throw AuthorityError.rejected("unknown") }
         func updateProfile(of account: Account) async throws -> Identity {
             seen.withLock { $0.append(account) }
@@ -62,7 +121,7 @@ struct AccountChangeTests {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let other = OtherService()
         await expectAccountError(.misconfigured) {
-            try await store.updateProfile(with: other) { $0.nickname = "Ally" }
+            try await store.sendProfile(to: other) { $0.nickname = "Ally" }
         }
         #expect(other.seen.withLock { $0.isEmpty })
     }
@@ -71,7 +130,7 @@ struct AccountChangeTests {
         arguments: [
             (.noResponse(.timeout), .serviceUnavailable),
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
-            (.refused(status: 422), .requestFailed), (.misconfigured("not supported"), .misconfigured),
+            (.refused(status: 422), .requestRefused), (.misconfigured("not supported"), .misconfigured),
         ] as [(AuthorityError, AccountError.Code)])
     func `Keeps the account unchanged after a failed profile update`(
         failure: AuthorityError, code: AccountError.Code
@@ -82,7 +141,7 @@ struct AccountChangeTests {
         let authority = ScriptedAuthority()
         authority.respond(to: .updateProfile, with: [.refuse(failure)])
         let error = await expectAccountError(code) {
-            try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
+            try await store.sendProfile(to: authority) { $0.nickname = "Ally" }
         }
         #expect((error?.hint == nil) == (code != .serviceUnavailable), "only a failure that may pass is worth a try")
         #expect(storage.entries == before)
@@ -95,7 +154,7 @@ struct AccountChangeTests {
         let other = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         let authority = ScriptedAuthority()
         authority.respond(to: .updateProfile, with: [.hang])
-        let change = Task { try await store.updateProfile(with: authority) { $0.nickname = "Ally" } }
+        let change = Task { try await store.sendProfile(to: authority) { $0.nickname = "Ally" } }
         await authority.waitForRequest(.updateProfile)
         try await other.update {
             $0.profile.points = 5

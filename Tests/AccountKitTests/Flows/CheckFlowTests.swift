@@ -158,10 +158,10 @@ struct CheckFlowTests {
 
     @Test func `Refreshes once and checks once more after a 401`() async throws {
         var run = try await begin(with: Fixture.alice)
-        try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        try await run.expect("verify", then: .refused(.unauthorized(error: "invalid_token")))
         let renewed = Fixture.alice.with(token: "access-2", refreshToken: "refresh-2")
         try await run.expect("refresh", then: .refreshEnded(.renewed(renewed)))
-        try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        try await run.expect("verify", then: .refused(.unauthorized(error: "invalid_token")))
         #expect(run.outcome?.text == "unverified access-2: unclearReply")
     }
 
@@ -181,7 +181,7 @@ struct CheckFlowTests {
 
     @Test func `Clears the account if the service rejects the token that is stored`() async throws {
         var run = try await begin(with: Fixture.withoutRefreshToken)
-        try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        try await run.expect("verify", then: .refused(.unauthorized(error: "invalid_token")))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.other)))
         guard case .clear(let signOut, Fixture.other) = run.action else {

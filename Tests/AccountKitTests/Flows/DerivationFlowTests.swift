@@ -133,7 +133,7 @@ struct DerivationFlowTests {
                     await run.answer(.content(.present(Fixture.alice, Fixture.old)))
                 case "load": await run.answer(.content(.present(stored, Fixture.other)))
                 case "record intent": await run.answer(.intentRecorded(unfinished: nil))
-                case "request tokens": await run.answer(.refused(.oauthError(.invalidGrant)))
+                case "request tokens": await run.answer(.refused(.oauthError("invalid_grant")))
                 default: await run.answer(.done)
                 }
             }
@@ -146,8 +146,8 @@ struct DerivationFlowTests {
 
     @Test(
         arguments: [
-            .oauthError(.invalidTarget), .oauthError(.invalidScope), .oauthError(.unauthorizedClient),
-            .oauthError(.invalidRequest), .oauthError(.unsupportedGrantType), .misconfigured("not registered"),
+            .oauthError("invalid_target"), .oauthError("invalid_scope"), .oauthError("unauthorized_client"),
+            .oauthError("invalid_request"), .oauthError("unsupported_grant_type"), .misconfigured("not registered"),
         ] as [AuthorityError])
     func `Keeps the session after an invalid request, without a refresh delay`(failure: AuthorityError) async throws {
         var run = try await asking(Self.byRefresh)
@@ -191,7 +191,7 @@ struct DerivationFlowTests {
         return run
     }
 
-    private static let refusals = [AuthorityError.oauthError(.invalidGrant), .rejected("closed")]
+    private static let refusals = [AuthorityError.oauthError("invalid_grant"), .rejected("closed")]
 
     @Test(arguments: refusals)
     func `Ends a session for a refused derivation only if a refresh is refused`(failure: AuthorityError)
@@ -298,7 +298,7 @@ struct DerivationFlowTests {
             .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
             .unreadable(AccountError(.damaged, "")),
         ]
-        let refusals = Fixture.authorityErrors + [.oauthError(.invalidTarget)]
+        let refusals = Fixture.authorityErrors + [.oauthError("invalid_target")]
         let failures: [EffectResult] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshFlow(
             of: Fixture.alice, by: .derived(derivation), now: Fixture.now, supportsPerGrantRevocation: true)
@@ -320,7 +320,8 @@ struct DerivationFlowTests {
                 [.done, .refused(.notSent(.noResponse(.timeout))), .refused(.notSent(.misconfigured("no")))]
             case .requestTokens:
                 [
-                    .renewed(Fixture.newTokens), .refused(.oauthError(.invalidGrant)), .refused(.noResponse(.timeout)),
+                    .renewed(Fixture.newTokens), .refused(.oauthError("invalid_grant")),
+                    .refused(.noResponse(.timeout)),
                 ]
             case .exchangeToken:
                 [.renewed(Self.response(refreshToken: "refresh-2"))] + refusals.map { .refused($0) }
@@ -346,7 +347,7 @@ struct DerivationFlowTests {
     /// The number of times that the service refused the tokens.
     private static func refusalCount(_ events: [EffectResult]) -> Int {
         events.count { event in
-            if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
+            if case .refused(.oauthError("invalid_grant", _)) = event { return true }
             if case .refused(.rejected) = event { return true }
             return false
         }

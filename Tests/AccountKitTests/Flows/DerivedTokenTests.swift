@@ -170,9 +170,9 @@ struct DerivedTokenTests {
 
     @Test(
         arguments: [
-            (.oauthError(.invalidTarget, description: "unknown"), .misconfigured),
-            (.oauthError(.invalidScope), .misconfigured), (.oauthError(.unauthorizedClient), .misconfigured),
-            (.oauthError(.invalidRequest), .misconfigured), (.noResponse(.refused), .serviceUnavailable),
+            (.oauthError("invalid_target", description: "unknown"), .misconfigured),
+            (.oauthError("invalid_scope"), .misconfigured), (.oauthError("unauthorized_client"), .misconfigured),
+            (.oauthError("invalid_request"), .misconfigured), (.noResponse(.refused), .serviceUnavailable),
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
             (.unclear("no JSON"), .serviceUnavailable), (.intercepted("a web page"), .serviceUnavailable),
         ] as [(AuthorityError, AccountError.Code)])
@@ -267,7 +267,7 @@ struct DerivedTokenTests {
             for target: TokenTarget, of account: Account, by derivation: TokenDerivation
         ) async throws -> Credentials {
             derivations.withLock { $0.append(derivation) }
-            guard derivation == .refresh else { throw AuthorityError.oauthError(.unauthorizedClient) }
+            guard derivation == .refresh else { throw AuthorityError.oauthError("unauthorized_client") }
             return Credentials(accessToken: Secret("narrow"), issuedAt: Fixture.now)
         }
     }

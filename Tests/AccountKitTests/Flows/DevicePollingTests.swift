@@ -17,23 +17,23 @@ struct DevicePollingTests {
         authorization.interval = interval
         var polling = DevicePolling(authorization)
         #expect(polling.start() == .poll(after: .seconds(1)))
-        let pending = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(1))
+        let pending = polling.next(after: .oauthError("authorization_pending"), elapsed: .seconds(1))
         #expect(pending == .poll(after: .seconds(1)))
     }
 
     @Test func `Keeps the poll interval while the authorization is pending`() {
         var polling = DevicePolling(Self.authorization)
         for elapsed in [5, 10, 15] {
-            let step = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(elapsed))
+            let step = polling.next(after: .oauthError("authorization_pending"), elapsed: .seconds(elapsed))
             #expect(step == .poll(after: .seconds(5)))
         }
     }
 
     @Test func `Adds five seconds to every later poll interval after slow_down`() {
         var polling = DevicePolling(Self.authorization)
-        #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(5)) == .poll(after: .seconds(10)))
-        #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(15)) == .poll(after: .seconds(15)))
-        let pending = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(30))
+        #expect(polling.next(after: .oauthError("slow_down"), elapsed: .seconds(5)) == .poll(after: .seconds(10)))
+        #expect(polling.next(after: .oauthError("slow_down"), elapsed: .seconds(15)) == .poll(after: .seconds(15)))
+        let pending = polling.next(after: .oauthError("authorization_pending"), elapsed: .seconds(30))
         #expect(pending == .poll(after: .seconds(15)))
     }
 
@@ -61,7 +61,7 @@ struct DevicePollingTests {
     }
 
     @Test(
-        arguments: [.oauthError(.accessDenied), .oauthError(.invalidGrant), .misconfigured("no such client")]
+        arguments: [.oauthError("access_denied"), .oauthError("invalid_grant"), .misconfigured("no such client")]
             as [AuthorityError])
     func `Ends the polling of a device sign-in after a refusal`(failure: AuthorityError) {
         var polling = DevicePolling(Self.authorization)
@@ -70,6 +70,6 @@ struct DevicePollingTests {
 
     @Test func `Ends the polling of a device sign-in when the code expires`() {
         var polling = DevicePolling(Self.authorization)
-        #expect(polling.next(after: .oauthError(.expiredToken), elapsed: .seconds(5)) == .expired)
+        #expect(polling.next(after: .oauthError("expired_token"), elapsed: .seconds(5)) == .expired)
     }
 }

@@ -18,10 +18,10 @@ struct FollowingTests {
         default: Issue.record("the sign-in was not noticed")
         }
         try await other.update { $0.profile.nickname = "Al" }
-        #expect(await events.next(isolation: nil) == store.account.map { .updated(AccountUser($0)) })
+        #expect(await events.next(isolation: nil) == store.account.map { .updated(Identity($0)) })
         #expect(store.account?.profile.nickname == "Al")
         try await other.refresh(with: ScriptedAuthority(clock: clock))
-        #expect(await events.next(isolation: nil) == store.account.map { .refreshed(AccountUser($0)) })
+        #expect(await events.next(isolation: nil) == store.account.map { .refreshed(Identity($0)) })
         #expect(store.account?.credentials.accessToken == Secret("access-2"))
         try await other.signOut()
         #expect(await events.next(isolation: nil) == .signedOut(SignOut(.signedOutByUser, date: clock.now)))

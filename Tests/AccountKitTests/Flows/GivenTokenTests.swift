@@ -7,7 +7,6 @@ struct GivenTokenTests {
     /// An app's own service, which returns only the user.
     private struct OwnService: AccountAuthority {
         func verify(_ account: Account) async throws -> Identity { Identity(id: "7", profile: ["name": "Bob"]) }
-        func isAuthority(of account: Account) -> Bool { account.issuer == nil }
     }
 
     private let clock = ManualClock()
@@ -52,7 +51,7 @@ struct GivenTokenTests {
     }
 
     @Test(arguments: [
-        AuthorityError.noResponse(.timeout), .unavailable(status: 503, retryAfter: nil), .unauthorized,
+        AuthorityError.noResponse(.timeout), .unavailable(status: 503, retryAfter: nil), .unauthorized(error: nil),
         .forbidden(error: nil),
         .unclear("HTML"), .misconfigured("no user info"),
     ])
@@ -69,11 +68,9 @@ struct GivenTokenTests {
 
     /// A service with an issuer, which accepts the token or fails.
     private struct NamedService: AccountAuthority {
-        var issuer = "https://notes.example.com"
+        var issuer: String? = "https://notes.example.com"
         var failure: AuthorityError?
 
-        var accountIssuer: String? { issuer }
-        func isAuthority(of account: Account) -> Bool { account.issuer == issuer }
         func verify(_ account: Account) async throws -> Identity {
             if let failure { throw failure }
             return Identity(id: "7")
@@ -95,7 +92,7 @@ struct GivenTokenTests {
     }
 
     @Test(arguments: [
-        AuthorityError.signInRefused("closed"), .oauthError(.accessDenied), .oauthError(.invalidGrant),
+        AuthorityError.signInRefused("closed"), .oauthError("access_denied"), .oauthError("invalid_grant"),
     ])
     func `Does not treat a refused sign-in as a rejection of a given token`(failure: AuthorityError) async throws {
         let store = store()
@@ -105,7 +102,7 @@ struct GivenTokenTests {
 
     @Test func `Names the variable to unset after a rejection of a given token`() async throws {
         let store = store()
-        let authority = ScriptedAuthority(signIn: [.refuse(.bearerChallenge(error: "invalid_token")), .accept])
+        let authority = ScriptedAuthority(signIn: [.refuse(.unauthorized(error: "invalid_token")), .accept])
         guard case .signedOut(let signOut) = await store.checkSession(with: authority, timeout: nil) else {
             Issue.record("the session has ended")
             return
@@ -138,7 +135,7 @@ struct GivenTokenTests {
             { try await $0.signOut(with: $1) },
             { store, _ in try await store.signOut() },
             { store, _ in try await store.update { $0.username = "x" } },
-            { try await $0.updateProfile(with: $1) { $0["x"] = 1 } },
+            { try await $0.sendProfile(to: $1) { $0["x"] = 1 } },
             { try await $0.refresh(with: $1) },
             { store, _ in try await store.addKey(from: KeyFile(path: "/nowhere/key")) },
         ]

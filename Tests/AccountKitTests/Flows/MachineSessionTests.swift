@@ -32,7 +32,9 @@ struct MachineSessionTests {
     }
 
     @Test func `Only the process with a refused client pauses`() async throws {
-        let refusals: [AuthorityError] = [.oauthError(.invalidClient), .unauthorized, .badRequest, .unclear("page")]
+        let refusals: [AuthorityError] = [
+            .oauthError("invalid_client"), .unauthorized(error: nil), .refused(status: 400), .unclear("page"),
+        ]
         for refusal in refusals {
             let storage = InMemoryArchiveStorage()
             let store = try await AccountStore.inMemory(

@@ -59,7 +59,7 @@ struct RefreshFlowSearchTests {
             case .prepareExchange:
                 [
                     // Before a token is sent, no failure is a rejection of the token.
-                    .done, .refused(.oauthError(.invalidGrant)), .refused(.noResponse(.cancelled)),
+                    .done, .refused(.oauthError("invalid_grant")), .refused(.noResponse(.cancelled)),
                     .postponed(.init(.serverError)),
                 ]
             case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.authorityErrors.map { .refused($0) }
@@ -243,14 +243,14 @@ struct RefreshFlowSearchTests {
 
     private static func isRefusalToRenew(_ failure: AuthorityError) -> Bool {
         switch failure {
-        case .oauthError("interaction_required", _), .refused, .unauthorized, .forbidden, .bearerChallenge: true
+        case .oauthError("interaction_required", _), .refused, .unauthorized, .forbidden: true
         default: false
         }
     }
 
     private static func isDefinite(_ event: EffectResult) -> Bool {
         switch event {
-        case .refused(.oauthError(.invalidGrant, _)), .refused(.rejected): true
+        case .refused(.oauthError("invalid_grant", _)), .refused(.rejected): true
         default: false
         }
     }

@@ -78,7 +78,7 @@ struct RefreshFlowTests {
 
     @Test func `Mentions an unfinished refresh in the sign-out record`() async throws {
         let earlier = Fixture.now.addingTimeInterval(-60)
-        let run = try await refused(.oauthError(.invalidGrant), unfinished: earlier)
+        let run = try await refused(.oauthError("invalid_grant"), unfinished: earlier)
         guard case .clear(let signOut, _) = run.action else {
             Issue.record("\(run.actions)")
             return

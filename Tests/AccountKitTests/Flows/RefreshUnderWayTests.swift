@@ -27,7 +27,7 @@ struct RefreshUnderWayTests {
             store = try await AccountStore.inMemory(signedIn: .expired(at: clock.now), clock: clock, storage: base)
             // The lock timeout of this store is zero, so each call fails if the refresh holds the lock.
             other = AccountStore(
-                storage: base, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock, lockTimeout: .zero)
+                storage: base, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock, lockTimeout: .zero)
             _ = await other.load()
             gate.shut()
             authority = SteppedAuthority(tokens: { [gate] in

@@ -50,7 +50,7 @@ struct RefusedRenewalTests {
 
     @Test func `Tells another process during the pause, and sends nothing`() async throws {
         let first = try await store(expiringIn: 0)
-        let service = service(.badRequest)
+        let service = service(.refused(status: 400))
         await expectAccountError(.renewalRefused) { try await first.accessToken(timeout: nil, with: service) }
         let second = try await AccountStore.inMemory(signedIn: nil, clock: clock, storage: storage)
         let error = await expectAccountError(.renewalRefused) {
@@ -68,7 +68,7 @@ struct RefusedRenewalTests {
         await expectAccountError(.renewalRefused) {
             try await store.account(insteadOf: account, timeout: nil, with: service)
         }
-        service.respond(to: .verify, with: [.refuse(.unauthorized)])
+        service.respond(to: .verify, with: [.refuse(.unauthorized(error: nil))])
         clock.advance(by: .seconds(300))
         #expect(await store.checkSession(with: service, timeout: nil).text == "unverified access-1: renewalRefused")
         #expect(await store.renewalRefusal(of: account) == nil, "an unknown expiry is never evidence")
@@ -87,7 +87,7 @@ struct RefusedRenewalTests {
 
     @Test func `Reports the later failure if the service is unreachable after a refusal`() async throws {
         let store = try await store(expiringIn: 0)
-        let service = service(.oauthError(.invalidRequest))
+        let service = service(.oauthError("invalid_request"))
         await expectAccountError(.renewalRefused) { try await store.accessToken(timeout: nil, with: service) }
         service.respond(to: .refresh, with: [.refuse(.noResponse(.refused))])
         clock.advance(by: .seconds(300))
@@ -100,11 +100,11 @@ struct RefusedRenewalTests {
     @Test func `Hints at another sign-in if a requested refresh is refused`() async throws {
         let store = try await store(expiringIn: 3600)
         let error = await expectAccountError(.misconfigured) {
-            try await store.refresh(with: service(.oauthError(.unauthorizedClient)))
+            try await store.refresh(with: service(.oauthError("unauthorized_client")))
         }
         #expect(error?.hint == AccountError.signInIfRefusedAgain)
         await expectAccountError(.misconfigured) {
-            try await store.refresh(with: service(.oauthError(.invalidClient)))
+            try await store.refresh(with: service(.oauthError("invalid_client")))
         }
     }
 }

@@ -9,7 +9,7 @@ struct RevocationDeliveryTests {
 
     private var store: AccountStore {
         AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
             lockTimeout: .seconds(300))
     }
 

@@ -63,7 +63,7 @@ struct RevocationTests {
 
     @Test(
         arguments: [
-            (.accept, false), (.refuse(.noResponse(.timeout)), true), (.refuse(.oauthError(.invalidClient)), false),
+            (.accept, false), (.refuse(.noResponse(.timeout)), true), (.refuse(.oauthError("invalid_client")), false),
         ] as [(ScriptedAuthority.Response, Bool)])
     func `A queued revocation needs its client until the service refuses it`(
         answer: ScriptedAuthority.Response, isUsed: Bool
@@ -117,7 +117,7 @@ struct RevocationTests {
             Issue.record("a queued revocation opened as an account")
             return
         }
-        #expect(error.code == .authenticationFailed)
+        #expect(error.code == .wrongKeyOrDamaged)
     }
 
     /// Bytes that are not a record, and more bytes than an archive may have.
@@ -182,7 +182,7 @@ struct RevocationTests {
             (
                 .failure(.oauthError("unsupported_token_type")), .refused(.oauthError("unsupported_token_type")), true
             ),
-            (.failure(.bearerChallenge(error: nil)), .refused(.bearerChallenge(error: nil)), true),
+            (.failure(.unauthorized(error: nil)), .refused(.unauthorized(error: nil)), true),
         ] as [(Result<RevocationOutcome, AuthorityError>, RevocationOutcome, Bool)])
     func `Distinguishes done, queued, refused and unsupported revocations`(
         answer: Result<RevocationOutcome, AuthorityError>, outcome: RevocationOutcome, stays: Bool
@@ -309,7 +309,7 @@ struct RevocationTests {
         let authority = SteppedAuthority()
         switch end {
         case "rejected":
-            let rejecting = SteppedAuthority(tokens: { throw AuthorityError.oauthError(.invalidGrant) })
+            let rejecting = SteppedAuthority(tokens: { throw AuthorityError.oauthError("invalid_grant") })
             await expectAccountError(.notSignedIn) { try await store.refresh(with: rejecting) }
             #expect(await store.load().account == nil)
         default: try await store.signOut()
@@ -334,7 +334,7 @@ struct RevocationTests {
                 questions.withLock { $0 += 1 }
                 return Secret("one two")
             }
-            return AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+            return AccountStore(storage: storage, appIdentifier: "testing", keys: [key], clock: clock)
         }
         let store = process()
         try await store.signIn { .fresh(at: clock.now) }
@@ -362,7 +362,7 @@ struct RevocationTests {
         func process() -> AccountStore {
             let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two")
             }
-            return AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+            return AccountStore(storage: storage, appIdentifier: "testing", keys: [key], clock: clock)
         }
         let first = process()
         try await first.signIn { .fresh(at: clock.now) }

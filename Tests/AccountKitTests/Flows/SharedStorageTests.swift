@@ -12,14 +12,14 @@ import Foundation
 
 /// A storage that is shared by several machines.
 struct SharedStorageTests {
-    private struct MissingKey: KeySource {
+    private struct MissingKey: KeyProvider {
         var kind: KeyKind { .keyFile }
         func key() async throws -> ArchiveKey? { nil }
         func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine creates no key") }
     }
 
     /// A truncated key file.
-    private struct DamagedKey: KeySource {
+    private struct DamagedKey: KeyProvider {
         var kind: KeyKind { .keyFile }
         func key() async throws -> ArchiveKey? { throw AccountError(.damaged, "the key file does not have 32 bytes") }
         func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine creates no key") }
@@ -32,15 +32,15 @@ struct SharedStorageTests {
         var code: AccountError.Code {
             switch self {
             case .noKey: .noKey
-            case .otherKey, .flipped: .authenticationFailed
+            case .otherKey, .flipped: .wrongKeyOrDamaged
             case .laterVersion: .unsupportedVersion
             case .cutOff, .foreign: .damaged
             }
         }
 
-        fileprivate var key: any KeySource {
+        fileprivate var key: any KeyProvider {
             switch self {
-            case .otherKey: InMemoryKey(byte: 8)
+            case .otherKey: TestKey(.keyFile, 8)
             case .noKey: MissingKey()
             default: InMemoryKey()
             }
@@ -62,9 +62,9 @@ struct SharedStorageTests {
     private let clock = ManualClock()
 
     private func store(
-        _ storage: any ArchiveStorage, key: any KeySource = InMemoryKey()
+        _ storage: any ArchiveStorage, key: any KeyProvider = InMemoryKey()
     ) -> AccountStore {
-        AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+        AccountStore(storage: storage, appIdentifier: "testing", keys: [key], clock: clock)
     }
 
     /// A shared storage with alice's archive, and a store on it that cannot open the archive.
@@ -173,8 +173,8 @@ struct SharedStorageTests {
     @Test func `Does not replace an archive that became unreadable during a sign-in`() async throws {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let store = self.store(storage)
-        let other = InMemoryKey(byte: 8)
-        await expectAccountError(.authenticationFailed) {
+        let other = TestKey(.keyFile, 8)
+        await expectAccountError(.wrongKeyOrDamaged) {
             try await store.signIn {
                 // Another machine signs in first.
                 try await self.store(storage, key: other).signIn { .fresh(at: clock.now) }
@@ -224,7 +224,7 @@ struct SharedStorageTests {
         try await store(storage).signIn { .fresh(at: clock.now) }
         let copy = InMemoryArchiveStorage(sharedPlace: other)
         copy.overwrite(.account, with: storage.entries[.account]?.bytes)
-        #expect(await store(copy).load() == .unreadable(AccountError(.authenticationFailed, "")))
+        #expect(await store(copy).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
     }
 
     @Test func `Does not open a queued revocation at another place`() async throws {

@@ -11,10 +11,10 @@ import Foundation
 struct SignInAndOutTests {
     @Test(
         arguments: [
-            (.signInRefused("wrong password"), .signInRefused), (.oauthError(.invalidGrant), .signInRefused),
-            (.oauthError(.accessDenied), .signInRefused), (.oauthError(.expiredToken), .signInRefused),
-            (.bearerChallenge(error: "invalid_token"), .signInRefused), (.rejected("closed"), .signInRefused),
-            (.oauthError(.invalidClient), .misconfigured), (.noResponse(.timeout), .serviceUnavailable),
+            (.signInRefused("wrong password"), .signInRefused), (.oauthError("invalid_grant"), .signInRefused),
+            (.oauthError("access_denied"), .signInRefused), (.oauthError("expired_token"), .signInRefused),
+            (.unauthorized(error: "invalid_token"), .signInRefused), (.rejected("closed"), .signInRefused),
+            (.oauthError("invalid_client"), .misconfigured), (.noResponse(.timeout), .serviceUnavailable),
             (.intercepted("a web page"), .serviceUnavailable), (.untrustedTLS("expired"), .serviceUnavailable),
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
         ] as [(AuthorityError, AccountError.Code)])

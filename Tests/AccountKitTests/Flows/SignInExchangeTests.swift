@@ -94,7 +94,7 @@ struct SignInExchangeTests {
         let store = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         for number in 1...9 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         let authority = SteppedAuthority(
-            user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
+            user: { throw AuthorityError.unauthorized(error: "invalid_token") },
             revocation: { throw AuthorityError.noResponse(.timeout) })
         let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
         #expect(error?.description.contains("stay valid until they expire") == true, "\(error?.message ?? "")")
@@ -104,7 +104,7 @@ struct SignInExchangeTests {
     func `Queues a failed revocation of a sign-in's tokens`(way: Way) async throws {
         let store = try await store()
         let authority = SteppedAuthority(
-            user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
+            user: { throw AuthorityError.unauthorized(error: "invalid_token") },
             revocation: { throw AuthorityError.noResponse(.timeout) })
         let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
         #expect(error?.description.contains("they will be revoked") == true)
@@ -116,7 +116,7 @@ struct SignInExchangeTests {
 
     @Test func `Polls for tokens in a device sign-in before identifying the user`() async throws {
         let polls = Answers<Credentials>(
-            .failure(.oauthError(.authorizationPending)), .failure(.oauthError(.slowDown)),
+            .failure(.oauthError("authorization_pending")), .failure(.oauthError("slow_down")),
             .failure(.noResponse(.timeout)), .success(Fixture.newTokens))
         let authority = SteppedAuthority(tokens: { try polls.next() })
         let clock = InstantClock()
@@ -227,7 +227,7 @@ struct SignInExchangeTests {
         let authority = SteppedAuthority()
         _ = try await Way.browser.signIn(try await store(), authority)
         #expect(authority.requests == ["response", "tokens", "user", "page: done"])
-        let refusing = SteppedAuthority(tokens: { throw AuthorityError.oauthError(.invalidGrant) })
+        let refusing = SteppedAuthority(tokens: { throw AuthorityError.oauthError("invalid_grant") })
         await expectAccountError(.signInRefused) {
             try await Way.browser.signIn(try await self.store(), refusing)
         }

@@ -54,8 +54,8 @@ struct SignOutFlowTests {
                 #expect(account == Fixture.alice && wasCleared)
                 #expect((pending != nil) == isQueued)
             case .success(.quarantined): #expect(wasMoved)
-            case .success(.nobody): #expect(wasAbsent)
-            case .failure: #expect(!wasAbsent && !wasCleared && !wasMoved)
+            case .success(.noUser): #expect(wasAbsent)
+            case .failure: #expect(!wasCleared && !wasMoved)
             }
             #expect(run.actions.contains("clear") == wasPresent, "an unreadable archive is not cleared")
             #expect(run.actions.contains("queue revocation") == (wasPresent && isToBeTold))

@@ -47,7 +47,7 @@ struct StorageFaultTests {
             case .exchange:
                 _ = try await store.accessToken(for: try TokenTarget(audience: "api"), timeout: nil, with: service)
             case .update: try await store.update { $0.profile.points = 7 }
-            case .updateProfile: try await store.updateProfile(with: service) { $0.points = 7 }
+            case .updateProfile: try await store.sendProfile(to: service) { $0.points = 7 }
             case .signOut: try await store.signOut(with: service)
             case .endOnCheck, .endOnRefresh:
                 service.endSessions()

@@ -19,7 +19,7 @@ struct UnreadableArchiveTests {
         var later = good.bytes
         later[try #require(later.firstRange(of: Array("ACCT\r\n\u{1A}\n".utf8))).upperBound] = 2
         for (bytes, code) in [
-            (Array(good.bytes.dropLast()), AccountError.Code.damaged), ([], .damaged), (flipped, .authenticationFailed),
+            (Array(good.bytes.dropLast()), AccountError.Code.damaged), ([], .damaged), (flipped, .wrongKeyOrDamaged),
             (later, .unsupportedVersion), (Array("{\"access_token\": 1}".utf8), .damaged),
             ([UInt8](repeating: 0, count: 1024 * 1024 + 1), .damaged),
         ] {

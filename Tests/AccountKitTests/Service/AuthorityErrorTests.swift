@@ -15,12 +15,13 @@ struct AuthorityErrorTests {
     }
 
     @Test(arguments: [
-        (AuthorityError.oauthError(.invalidRequest), true), (.oauthError(.invalidScope), true),
-        (.oauthError("made_up"), true), (.badRequest, true), (.unavailable(status: 429, retryAfter: nil), true),
-        (.oauthError(.serverError), false), (.oauthError(.temporarilyUnavailable), false),
+        (AuthorityError.oauthError("invalid_request"), true), (.oauthError("invalid_scope"), true),
+        (.oauthError("made_up"), true), (.refused(status: 400), true),
+        (.unavailable(status: 429, retryAfter: nil), true),
+        (.oauthError("server_error"), false), (.oauthError("temporarily_unavailable"), false),
         (.unavailable(status: 500, retryAfter: nil), false), (.unavailable(status: 503, retryAfter: nil), false),
-        (.unclear("200 without tokens"), false), (.intercepted("302"), false), (.unauthorized, false),
-        (.forbidden(error: nil), false), (.bearerChallenge(error: nil), false),
+        (.unclear("200 without tokens"), false), (.intercepted("302"), false), (.unauthorized(error: nil), false),
+        (.forbidden(error: nil), false), (.refused(status: 404), false),
     ])
     func `Reports that a request had no effect only after an explicit rejection`(
         signal: AuthorityError, isCertain: Bool

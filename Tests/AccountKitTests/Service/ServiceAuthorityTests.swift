@@ -8,7 +8,7 @@ struct ServiceAuthorityTests {
     private struct Login: PasswordAuthority, DeviceAuthority {
         var supportsPerGrantRevocation: Bool { true }
         var tokenRequestTimeout: Duration { .seconds(7) }
-        var accountIssuer: String? { "https://login.example.com" }
+        var issuer: String? { "https://login.example.com" }
 
         func isAuthority(of account: Account) -> Bool { account.id == "1" }
         func verify(_ account: Account) async throws -> Identity { Identity(id: "verified") }
@@ -38,7 +38,7 @@ struct ServiceAuthorityTests {
         let service = Login().serviceAuthority
         #expect(service.supportsPerGrantRevocation)
         #expect(service.tokenRequestTimeout == .seconds(7))
-        #expect(service.accountIssuer == "https://login.example.com")
+        #expect(service.issuer == "https://login.example.com")
         #expect(service.isAuthority(of: Account(id: "1", credentials: Fixture.newTokens)))
         #expect(!service.isAuthority(of: Account(id: "2", credentials: Fixture.newTokens)))
         #expect(try await service.verify(Fixture.bob).id == "verified")
@@ -67,7 +67,7 @@ struct ServiceAuthorityTests {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         let before = store.account
         await expectAccountError(.misconfigured) {
-            try await store.updateProfile(with: OtherLogin()) { $0.nickname = "Ally" }
+            try await store.sendProfile(to: OtherLogin()) { $0.nickname = "Ally" }
         }
         #expect(store.account == before)
     }

@@ -128,21 +128,22 @@ struct SessionDecisionTests {
 
         // Token endpoint `invalid_grant` on refresh, stored token unchanged: definite, clear
         Row(
-            "invalid_grant on refresh", .oauthError(.invalidGrant), to: [.refresh], .clear("invalid_grant")),
+            "invalid_grant on refresh", .oauthError("invalid_grant"), to: [.refresh], .clear("invalid_grant")),
 
         // `invalid_grant` on a sign-in's code or password; `access_denied`: that attempt failed, keep what is stored
-        Row("invalid_grant on sign-in", .oauthError(.invalidGrant), to: [.signIn], .refused),
-        Row("access_denied", .oauthError(.accessDenied), to: [.signIn], .refused),
+        Row("invalid_grant on sign-in", .oauthError("invalid_grant"), to: [.signIn], .refused),
+        Row("access_denied", .oauthError("access_denied"), to: [.signIn], .refused),
         Row(
-            "access_denied without a sign-in", .oauthError(.accessDenied), to: [.verify, .refresh], .keep(.unclearReply)
+            "access_denied without a sign-in", .oauthError("access_denied"), to: [.verify, .refresh],
+            .keep(.unclearReply)
         ),
 
         // `invalid_client` and the like: misconfigured, keep and report
-        Row("misconfigured", .oauthError(.invalidClient), to: asking, .keep(.misconfigured)),
-        Row("misconfigured", .oauthError(.unauthorizedClient), to: asking, .keep(.misconfigured)),
-        Row("misconfigured", .oauthError(.unsupportedGrantType), to: asking, .keep(.misconfigured)),
-        Row("misconfigured", .oauthError(.invalidScope), to: asking, .keep(.misconfigured)),
-        Row("misconfigured", .oauthError(.invalidRequest), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError("invalid_client"), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError("unauthorized_client"), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError("unsupported_grant_type"), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError("invalid_scope"), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError("invalid_request"), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .misconfigured("no client id"), to: asking, .keep(.misconfigured)),
         Row("misconfigured", .oauthError("device_flow_disabled"), to: asking, .keep(.misconfigured)),
         Row("unknown error on refresh", .oauthError("session_limit_reached"), to: [.refresh], .keep(.unclearReply)),
@@ -156,57 +157,55 @@ struct SessionDecisionTests {
         Row("unknown error on sign-in", .oauthError("Bad Request"), to: [.signIn], .refused),
 
         // `temporarily_unavailable`, `server_error`: transient, keep
-        Row("service in trouble", .oauthError(.temporarilyUnavailable), to: asking, .keep(.serverError)),
-        Row("service in trouble", .oauthError(.serverError), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("temporarily_unavailable"), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError("server_error"), to: asking, .keep(.serverError)),
         Row("service in trouble", .oauthError("internal_error"), to: asking, .keep(.serverError)),
         Row("service in trouble", .oauthError("service_unavailable"), to: asking, .keep(.serverError)),
         Row("service in trouble", .oauthError("ratelimited"), to: asking, .keep(.serverError)),
         Row("service in trouble", .oauthError("too_many_requests"), to: asking, .keep(.serverError)),
 
         // `authorization_pending` / `slow_down` / `expired_token`: continue / poll 5 s slower from now on / start over
-        Row("device flow", .oauthError(.authorizationPending), to: [.signIn], .pollAgain(slowDown: false)),
-        Row("device flow", .oauthError(.slowDown), to: [.signIn], .pollAgain(slowDown: true)),
-        Row("device flow", .oauthError(.expiredToken), to: [.signIn], .startOver),
+        Row("device flow", .oauthError("authorization_pending"), to: [.signIn], .pollAgain(slowDown: false)),
+        Row("device flow", .oauthError("slow_down"), to: [.signIn], .pollAgain(slowDown: true)),
+        Row("device flow", .oauthError("expired_token"), to: [.signIn], .startOver),
         Row(
-            "device flow without a sign-in", .oauthError(.expiredToken), to: [.verify, .refresh], .keep(.unclearReply)),
+            "device flow without a sign-in", .oauthError("expired_token"), to: [.verify, .refresh], .keep(.unclearReply)
+        ),
 
         // Resource 401 `invalid_token`, a refresh token is held: refresh once, then retry once
         Row(
-            "401 invalid_token", .bearerChallenge(error: "invalid_token"), to: [.verify],
+            "401 invalid_token", .unauthorized(error: "invalid_token"), to: [.verify],
             when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce),
 
         // Resource 401 `invalid_token`, no refresh token: definite, clear
         Row(
-            "401 invalid_token", .bearerChallenge(error: "invalid_token"), to: [.verify], when: [.noRefreshToken],
+            "401 invalid_token", .unauthorized(error: "invalid_token"), to: [.verify], when: [.noRefreshToken],
             .clear("invalid_token")),
         Row(
-            "401 invalid_token, token replaced", .bearerChallenge(error: "invalid_token"), to: [.verify],
+            "401 invalid_token, token replaced", .unauthorized(error: "invalid_token"), to: [.verify],
             when: [.tokenReplacedNoRefreshToken], .adoptStored),
-        Row("401 for a given token", .bearerChallenge(error: "invalid_token"), to: [.signIn], .refused),
+        Row("401 for a given token", .unauthorized(error: "invalid_token"), to: [.signIn], .refused),
         Row(
-            "401 from the token endpoint", .bearerChallenge(error: "invalid_token"), to: [.refresh],
+            "401 from the token endpoint", .unauthorized(error: "invalid_token"), to: [.refresh],
             .keep(.unclearReply)),
 
         // 401 again with a token that was just refreshed: unclear, keep
         Row(
-            "401 again", .bearerChallenge(error: "invalid_token"), to: [.verify], when: [.justRefreshed],
+            "401 again", .unauthorized(error: "invalid_token"), to: [.verify], when: [.justRefreshed],
             .keep(.unclearReply)),
 
         // Any other 401 of the authority's own user info, a refresh token is held: refresh once, then retry once
         Row(
-            "401 without error", .bearerChallenge(error: nil), to: [.verify],
+            "401 without error", .unauthorized(error: nil), to: [.verify],
             when: [.holdsRefreshToken, .tokenReplaced],
             .refreshOnce),
         Row(
-            "401 with another error", .bearerChallenge(error: "invalid_request"), to: [.verify],
+            "401 with another error", .unauthorized(error: "invalid_request"), to: [.verify],
             when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce),
-        Row(
-            "401 without Bearer", .unauthorized, to: [.verify], when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce
-        ),
 
         // 401 or 400 because of the proof of a key: unclear, keep
-        Row("401 for a proof", .bearerChallenge(error: "use_dpop_nonce"), to: asking, .keep(.unclearReply)),
-        Row("401 for a proof", .bearerChallenge(error: "invalid_dpop_proof"), to: asking, .keep(.unclearReply)),
+        Row("401 for a proof", .unauthorized(error: "use_dpop_nonce"), to: asking, .keep(.unclearReply)),
+        Row("401 for a proof", .unauthorized(error: "invalid_dpop_proof"), to: asking, .keep(.unclearReply)),
         Row("400 for a proof", .oauthError("use_dpop_nonce"), to: asking, .keep(.unclearReply)),
         Row("400 for a proof", .oauthError("invalid_dpop_proof"), to: asking, .keep(.unclearReply)),
         Row("revocation, 400 for a proof", .oauthError("use_dpop_nonce"), to: [.revoke], .tryLater),
@@ -214,22 +213,18 @@ struct SessionDecisionTests {
 
         // The same without a refresh token, or from another service: unclear, keep
         Row(
-            "401 without error, no refresh token", .bearerChallenge(error: nil), to: [.verify],
+            "401 without error, no refresh token", .unauthorized(error: nil), to: [.verify],
             when: [.noRefreshToken, .tokenReplacedNoRefreshToken, .justRefreshed], .keep(.unclearReply)),
         Row(
-            "401 with another error, no refresh token", .bearerChallenge(error: "invalid_request"), to: [.verify],
+            "401 with another error, no refresh token", .unauthorized(error: "invalid_request"), to: [.verify],
             when: [.noRefreshToken, .tokenReplacedNoRefreshToken, .justRefreshed], .keep(.unclearReply)),
         Row(
-            "401 without Bearer, no refresh token", .unauthorized, to: [.verify],
-            when: [.noRefreshToken, .tokenReplacedNoRefreshToken, .justRefreshed], .keep(.unclearReply)),
-        Row(
-            "401 without error elsewhere", .bearerChallenge(error: nil), to: [.refresh, .signIn], .keep(.unclearReply)),
-        Row("401 without Bearer elsewhere", .unauthorized, to: [.refresh, .signIn], .keep(.unclearReply)),
-        Row("400 without an OAuth error", .badRequest, to: asking, .keep(.unclearReply)),
+            "401 without error elsewhere", .unauthorized(error: nil), to: [.refresh, .signIn], .keep(.unclearReply)),
+        Row("400 without an OAuth error", .refused(status: 400), to: asking, .keep(.unclearReply)),
 
         // 403 `insufficient_scope`: permission, keep and report
         Row("403 scope", .forbidden(error: "insufficient_scope"), to: asking, .keep(.insufficientScope)),
-        Row("401 scope", .bearerChallenge(error: "insufficient_scope"), to: asking, .keep(.insufficientScope)),
+        Row("401 scope", .unauthorized(error: "insufficient_scope"), to: asking, .keep(.insufficientScope)),
 
         // 403 otherwise, 404, 410: unclear, keep
         Row("403", .forbidden(error: nil), to: asking, .keep(.unclearReply)),
@@ -239,7 +234,7 @@ struct SessionDecisionTests {
         Row("404 from the token endpoint", .refused(status: 404), to: asking, .keep(.unclearReply)),
         Row("addresses", .oauthError("invalid_redirect_uri"), to: asking, .keep(.misconfigured)),
         Row("addresses", .oauthError("redirect_uri_mismatch"), to: asking, .keep(.misconfigured)),
-        Row("target", .oauthError(.invalidTarget), to: asking, .keep(.misconfigured)),
+        Row("target", .oauthError("invalid_target"), to: asking, .keep(.misconfigured)),
 
         // 407: proxy, keep and report
         Row("407", .proxyAuthenticationRequired, to: asking, .keep(.proxyAuthenticationRequired)),
@@ -274,13 +269,13 @@ struct SessionDecisionTests {
         Row("revocation timed out", .noResponse(.timeout), to: [.revoke], .tryLater),
         Row("revocation 503", .unavailable(status: 503, retryAfter: nil), to: [.revoke], .tryLater),
         Row("revocation intercepted", .intercepted("511"), to: [.revoke], .tryLater),
-        Row("revocation temporarily unavailable", .oauthError(.temporarilyUnavailable), to: [.revoke], .tryLater),
+        Row("revocation temporarily unavailable", .oauthError("temporarily_unavailable"), to: [.revoke], .tryLater),
         Row("revocation refused", .oauthError("unsupported_token_type"), to: [.revoke], .refused),
-        Row("revocation refused", .oauthError(.invalidClient), to: [.revoke], .refused),
-        Row("revocation refused", .unauthorized, to: [.revoke], .refused),
-        Row("revocation refused", .badRequest, to: [.revoke], .refused),
+        Row("revocation refused", .oauthError("invalid_client"), to: [.revoke], .refused),
+        Row("revocation refused", .unauthorized(error: nil), to: [.revoke], .refused),
+        Row("revocation refused", .refused(status: 400), to: [.revoke], .refused),
         Row("no revocation here", .unclear("404"), to: [.revoke], .tryLater),
-        Row("revocation of a dead token", .oauthError(.invalidGrant), to: [.revoke], .refused),
+        Row("revocation of a dead token", .oauthError("invalid_grant"), to: [.revoke], .refused),
 
         // An app's own authority responds "rejected": definite, clear
         Row(
@@ -298,9 +293,9 @@ struct SessionDecisionTests {
     /// An API refuses a token. Any 401 causes one refresh, unless it is about the proof in the request.
     private static let refusedCalls: [Row] =
         [
-            .unauthorized, .bearerChallenge(error: nil), .bearerChallenge(error: "invalid_token"),
-            .bearerChallenge(error: "invalid_request"), .bearerChallenge(error: "insufficient_scope"),
-            .bearerChallenge(error: "expired_token"), .bearerChallenge(error: "insufficient_user_authentication"),
+            .unauthorized(error: nil), .unauthorized(error: "invalid_token"),
+            .unauthorized(error: "invalid_request"), .unauthorized(error: "insufficient_scope"),
+            .unauthorized(error: "expired_token"), .unauthorized(error: "insufficient_user_authentication"),
         ].map { failure in
             Row("401 of an API", failure, to: [.call], when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce)
         }
@@ -308,18 +303,17 @@ struct SessionDecisionTests {
     static let calls: [Row] =
         refusedCalls + [
             Row(
-                "401 again", .bearerChallenge(error: "invalid_token"), to: [.call], when: [.justRefreshed],
+                "401 again", .unauthorized(error: "invalid_token"), to: [.call], when: [.justRefreshed],
                 .returnResponse),
-            Row("401 again", .unauthorized, to: [.call], when: [.justRefreshed], .returnResponse),
+            Row("401 again", .unauthorized(error: nil), to: [.call], when: [.justRefreshed], .returnResponse),
             Row(
-                "401 invalid_token, no refresh token", .bearerChallenge(error: "invalid_token"), to: [.call],
+                "401 invalid_token, no refresh token", .unauthorized(error: "invalid_token"), to: [.call],
                 when: [.noRefreshToken, .tokenReplacedNoRefreshToken], .askService),
-            Row("401, no refresh token", .unauthorized, to: [.call], when: [.noRefreshToken], .returnResponse),
             Row(
-                "401 without error, no refresh token", .bearerChallenge(error: nil), to: [.call],
-                when: [.noRefreshToken], .returnResponse),
-            Row("401 for a proof", .bearerChallenge(error: "use_dpop_nonce"), to: [.call], .returnResponse),
-            Row("401 for a proof", .bearerChallenge(error: "invalid_dpop_proof"), to: [.call], .returnResponse),
+                "401, no refresh token", .unauthorized(error: nil), to: [.call], when: [.noRefreshToken],
+                .returnResponse),
+            Row("401 for a proof", .unauthorized(error: "use_dpop_nonce"), to: [.call], .returnResponse),
+            Row("401 for a proof", .unauthorized(error: "invalid_dpop_proof"), to: [.call], .returnResponse),
             Row("403", .forbidden(error: "invalid_token"), to: [.call], .returnResponse),
             Row("503", .unavailable(status: 503, retryAfter: nil), to: [.call], .returnResponse),
             Row("web page", .intercepted("a web page"), to: [.call], .returnResponse),
@@ -345,9 +339,11 @@ struct SessionDecisionTests {
 
     /// Each kind of failure, with each text that resembles a definite rejection.
     static let failures: [AuthorityError] = {
-        let codes: [OAuthErrorCode] = [
-            .invalidGrant, .invalidClient, .invalidRequest, .unauthorizedClient, .unsupportedGrantType, .invalidScope,
-            .accessDenied, .serverError, .temporarilyUnavailable, .authorizationPending, .slowDown, .expiredToken,
+        let codes: [String] = [
+            "invalid_grant", "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type",
+            "invalid_scope",
+            "access_denied", "server_error", "temporarily_unavailable", "authorization_pending", "slow_down",
+            "expired_token",
             "unsupported_token_type", "invalid_token", "INVALID_GRANT", "invalid_grant ", "", "login_required",
             "use_dpop_nonce", "invalid_dpop_proof",
         ]
@@ -358,12 +354,12 @@ struct SessionDecisionTests {
         let statuses = [408, 425, 429, 500, 502, 503, 504, 599]
         var failures = AuthorityError.Failure.Kind.allCases.map { AuthorityError.noResponse(.init($0)) }
         failures += codes.flatMap { [.oauthError($0), .oauthError($0, description: "invalid_grant")] }
-        failures += errors.flatMap { [.bearerChallenge(error: $0), .forbidden(error: $0)] }
+        failures += errors.flatMap { [.unauthorized(error: $0), .forbidden(error: $0)] }
         failures += statuses.flatMap {
             [.unavailable(status: $0, retryAfter: nil), .unavailable(status: $0, retryAfter: .seconds(1))]
         }
         failures += [400, 404, 405, 410, 422].map { .refused(status: $0) }
-        failures += [.untrustedTLS("invalid_token"), .unauthorized, .badRequest, .proxyAuthenticationRequired]
+        failures += [.untrustedTLS("invalid_token"), .proxyAuthenticationRequired]
         failures += [.intercepted("invalid_grant"), .unclear("invalid_token"), .otherUser(id: "2")]
         failures += [.misconfigured("invalid_grant"), .rejected("closed"), .signInRefused("invalid_grant")]
         return failures
@@ -384,8 +380,8 @@ struct SessionDecisionTests {
             for known in Self.contexts {
                 let isNamed =
                     switch (failure, request) {
-                    case (.oauthError(.invalidGrant, _), .refresh): true
-                    case (.bearerChallenge(error: "invalid_token"), .verify):
+                    case (.oauthError("invalid_grant", _), .refresh): true
+                    case (.unauthorized(error: "invalid_token"), .verify):
                         !known.holdsRefreshToken && !known.justRefreshed
                     case (.rejected, .verify), (.rejected, .refresh): true
                     default: false
@@ -422,7 +418,7 @@ struct SessionDecisionTests {
             }
         }
         for code in [
-            OAuthErrorCode.accessDenied, "consent_required", "login_required", "interaction_required",
+            "access_denied", "consent_required", "login_required", "interaction_required",
             "account_selection_required",
         ] {
             guard case .keep(let reason) = SessionDecision.afterDerivation(.oauthError(code)) else {
@@ -442,24 +438,24 @@ struct SessionDecisionTests {
         .oauthError("bad_refresh_token"), .oauthError("token_expired"), .oauthError("invalid_refresh_token"),
         .oauthError("unauthorized"), .oauthError("deleted_client"), .oauthError("org_internal"),
         .oauthError("admin_policy_enforced"), .oauthError("mfa_required"), .oauthError("invalid_token"),
-        .oauthError(.expiredToken),
-        .oauthError(.accessDenied), .oauthError(.unauthorizedClient), .oauthError(.unsupportedGrantType),
-        .oauthError(.invalidRequest), .oauthError(.invalidScope), .oauthError(.invalidTarget), .oauthError(""),
-        .badRequest, .refused(status: 404), .refused(status: 410), .refused(status: 422), .unauthorized,
-        .bearerChallenge(error: nil), .bearerChallenge(error: "invalid_token"), .forbidden(error: nil),
+        .oauthError("expired_token"),
+        .oauthError("access_denied"), .oauthError("unauthorized_client"), .oauthError("unsupported_grant_type"),
+        .oauthError("invalid_request"), .oauthError("invalid_scope"), .oauthError("invalid_target"), .oauthError(""),
+        .refused(status: 400), .refused(status: 404), .refused(status: 410), .refused(status: 422),
+        .unauthorized(error: nil), .unauthorized(error: "invalid_token"), .forbidden(error: nil),
         .forbidden(error: "insufficient_scope"),
     ]
 
     /// Responses that leave open whether the service renews the session.
     static let others: [AuthorityError] = [
-        .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.serverError),
-        .oauthError(.temporarilyUnavailable), .oauthError(.slowDown), .oauthError(.authorizationPending),
-        .oauthError(.invalidClient), .oauthError("incorrect_client_credentials"), .oauthError("ratelimited"),
+        .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError("server_error"),
+        .oauthError("temporarily_unavailable"), .oauthError("slow_down"), .oauthError("authorization_pending"),
+        .oauthError("invalid_client"), .oauthError("incorrect_client_credentials"), .oauthError("ratelimited"),
         .oauthError("internal_error"), .oauthError("use_dpop_nonce"), .oauthError("invalid_dpop_proof"),
-        .bearerChallenge(error: "invalid_dpop_proof"), .proxyAuthenticationRequired, .intercepted("a web page"),
+        .unauthorized(error: "invalid_dpop_proof"), .proxyAuthenticationRequired, .intercepted("a web page"),
         .unavailable(status: 429, retryAfter: nil), .unavailable(status: 503, retryAfter: nil),
         .unclear("200 without access_token"), .otherUser(id: "2"), .misconfigured("no token endpoint"),
-        .notSent(.oauthError(.invalidRequest)), .notSent(.refused(status: 404)),
+        .notSent(.oauthError("invalid_request")), .notSent(.refused(status: 404)),
     ]
 
     @Test(arguments: refusals) func `Keeps the account after a refusal to renew, and says so without a token`(
@@ -490,6 +486,6 @@ struct SessionDecisionTests {
         let mistake = AuthorityError(Mistake())
         #expect(Verdict(on: mistake, to: .refresh, .init(holdsRefreshToken: true)) == .keep(.unclearReply))
         #expect(AuthorityError(CancellationError()) == .noResponse(.cancelled))
-        #expect(AuthorityError(AuthorityError.unauthorized) == .unauthorized)
+        #expect(AuthorityError(AuthorityError.unauthorized(error: nil)) == .unauthorized(error: nil))
     }
 }

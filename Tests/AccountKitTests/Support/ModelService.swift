@@ -51,7 +51,7 @@ final class ModelService: PasswordAuthority, ServiceAuthority {
     func verify(_ account: Account) async throws -> Identity {
         try check()
         guard state.withLock({ $0.accessTokens.contains(account.credentials.accessToken.reveal()) }) else {
-            throw AuthorityError.bearerChallenge(error: "invalid_token")
+            throw AuthorityError.unauthorized(error: "invalid_token")
         }
         return Identity(id: account.id, username: account.username)
     }
@@ -74,7 +74,7 @@ final class ModelService: PasswordAuthority, ServiceAuthority {
             }
             return isGood
         }
-        guard isGood else { throw AuthorityError.oauthError(.invalidGrant) }
+        guard isGood else { throw AuthorityError.oauthError("invalid_grant") }
     }
 
     /// Token exchange for an audience, otherwise a refresh.

@@ -75,6 +75,9 @@ enum EffectCall: Sendable {
     /// The result is `done` or `failed`.
     case clear(SignOut, ifRevision: ArchiveRevision)
 
+    /// The result is `done` or `failed`.
+    case forgetEndedUser(SignOut)
+
     /// The flow has ended.
     case finish
 
@@ -102,6 +105,7 @@ enum EffectCall: Sendable {
         case .keepUnsaved: "keep unsaved"
         case .quarantine: "quarantine"
         case .clear: "clear"
+        case .forgetEndedUser: "forget ended user"
         case .finish: "finish"
         }
     }
@@ -317,4 +321,6 @@ final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
     func clear(_ signOut: SignOut, ifRevision revision: ArchiveRevision) async throws(AccountError) {
         try attempt(.clear(signOut, ifRevision: revision))
     }
+
+    func forgetEndedUser(_ ended: SignOut) async throws(AccountError) { try attempt(.forgetEndedUser(ended)) }
 }

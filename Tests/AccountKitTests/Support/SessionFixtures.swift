@@ -59,7 +59,7 @@ enum Fixture {
 
     /// Errors that make an archive unreadable.
     static let unreadable: [AccountError] = [
-        AccountError(.noKey, "no key"), AccountError(.authenticationFailed, "wrong key"),
+        AccountError(.noKey, "no key"), AccountError(.wrongKeyOrDamaged, "wrong key"),
         AccountError(.damaged, "damaged"),
         AccountError(.unsupportedVersion, "later version"), AccountError(.inaccessible, "no permission"),
         AccountError(.insecureContainer, "others can write"),
@@ -67,8 +67,9 @@ enum Fixture {
 
     /// Failed requests, including each definite rejection.
     static let authorityErrors: [AuthorityError] = [
-        .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.invalidGrant),
-        .oauthError(.invalidClient), .bearerChallenge(error: "invalid_token"), .unauthorized, .forbidden(error: nil),
+        .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError("invalid_grant"),
+        .oauthError("invalid_client"), .unauthorized(error: "invalid_token"), .unauthorized(error: nil),
+        .forbidden(error: nil),
         .unavailable(status: 503, retryAfter: .seconds(5)), .intercepted("a web page"), .unclear("no JSON"),
         .otherUser(id: "2"), .rejected("closed"), .oauthError("interaction_required"), .refused(status: 404),
     ]

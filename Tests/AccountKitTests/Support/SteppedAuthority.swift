@@ -13,7 +13,7 @@ final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthori
     typealias Tokens = @Sendable () async throws -> Credentials
 
     let supportsPerGrantRevocation: Bool
-    let accountIssuer: String? = "https://auth.example.com"
+    let issuer: String? = "https://auth.example.com"
 
     private let state = Mutex(State())
     private let tokens: Tokens
@@ -57,7 +57,7 @@ final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthori
     func account(with credentials: Credentials) async throws -> Account {
         note("user")
         return Account(
-            id: try await user(), issuer: accountIssuer, username: "carol", credentials: credentials,
+            id: try await user(), issuer: issuer, username: "carol", credentials: credentials,
             verifiedAt: Fixture.now)
     }
 
@@ -76,11 +76,9 @@ final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthori
         return try await revocation()
     }
 
-    func isAuthority(of account: Account) -> Bool { account.issuer == accountIssuer }
-
     func signIn(username: String, password: Secret) async throws -> Account {
         Account(
-            id: username, issuer: accountIssuer, username: username, credentials: try await exchange(),
+            id: username, issuer: issuer, username: username, credentials: try await exchange(),
             verifiedAt: Fixture.now)
     }
 

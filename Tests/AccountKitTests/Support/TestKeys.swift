@@ -3,7 +3,7 @@ import AccountCrypto
 import Synchronization
 
 /// A key of 32 equal bytes, of any kind except a passphrase.
-struct TestKey: KeySource {
+struct TestKey: KeyProvider {
     let kind: KeyKind
     private let before: @Sendable () async throws -> Void
     private let byte: @Sendable () throws -> UInt8
@@ -31,11 +31,11 @@ struct TestKey: KeySource {
 
 /// A user who answers passphrase prompts with these answers in order, and then cancels.
 final class Person: Sendable {
-    private let state: Mutex<(answers: [String], questions: [PassphraseKey.Question])>
+    private let state: Mutex<(answers: [String], questions: [PassphraseQuestion])>
 
     init(_ answers: String...) { state = Mutex((answers, [])) }
 
-    var questions: [PassphraseKey.Question] { state.withLock { $0.questions } }
+    var questions: [PassphraseQuestion] { state.withLock { $0.questions } }
 
     static let cost = PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!
 

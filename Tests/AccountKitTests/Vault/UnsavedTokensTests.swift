@@ -37,7 +37,7 @@ struct UnsavedTokensTests {
         /// A process that does not wait for the lock, so that a test can hold it.
         private static func process(_ storage: any ArchiveStorage, _ clock: ManualClock) -> AccountStore {
             AccountStore(
-                storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+                storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock,
                 lockTimeout: .zero)
         }
     }

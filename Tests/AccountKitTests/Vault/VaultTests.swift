@@ -10,13 +10,13 @@ struct VaultTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
 
-    private func store(_ sources: any KeySource...) -> AccountStore {
-        AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
+    private func store(_ sources: any KeyProvider...) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keys: sources, clock: clock)
     }
 
-    private func vault(_ source: any KeySource = key, on other: (any ArchiveStorage)? = nil) -> Vault {
+    private func vault(_ source: any KeyProvider = key, on other: (any ArchiveStorage)? = nil) -> Vault {
         Vault(
-            storage: other ?? storage, appIdentifier: "testing", session: .default, keySources: [source])
+            storage: other ?? storage, appIdentifier: "testing", session: .default, keys: [source])
     }
 
     @Test func `Reads the account while another process holds the lock`() async throws {

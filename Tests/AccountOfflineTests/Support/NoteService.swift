@@ -119,7 +119,7 @@ actor NoteService {
             )
         case .proxy:
             return (HTTPResponse(status: .notFound, headerFields: [.contentType: "text/plain"]), Data("no route".utf8))
-        case .tooLong: throw AccountError(.requestFailed, "the response is longer than 16777216 bytes")
+        case .tooLong: throw AccountError(.requestRefused, "the response is longer than 16777216 bytes")
         case .malformed: throw AccountError(.invalidArgument, "the URL of the request is not a URL")
         case nil: break
         }

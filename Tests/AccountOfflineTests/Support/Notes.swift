@@ -91,12 +91,14 @@ struct Notes: RemoteCollection {
         }
     }
 
-    func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
+    func joining(_ first: Change, _ second: Change) throws -> [Change] {
         switch (first.kind, second.kind) {
-        case (.create, .delete): .nothing
-        case (.create, .update): .one(.create, second.body)
-        case (.update, .update): .one(.update, second.body)
-        default: .both
+        case (.create, .delete): return []
+        case (.create, .update), (.update, .update):
+            var joined = first
+            joined.body = second.body
+            return [joined]
+        default: return [first, second]
         }
     }
 

@@ -10,7 +10,7 @@ extension Personality {
     /// The services that the server imitates.
     static let all = [
         github, githubApp, gitlab, gitea, google, entra, auth0, okta, keycloak, cognito, atlassian, slack, discord,
-        supabase, huggingFace, bluesky,
+        supabase, huggingFace, bluesky, linear,
     ]
 
     static func named(_ name: String) -> Personality? { all.first { $0.name == name } }
@@ -59,16 +59,19 @@ extension Personality {
         },
         notFound: gitHubMessage("Not Found", status: 404), encodesForms: true)
 
-    /// A GitHub App, whose tokens expire. Its access tokens have the long form that GitHub introduced in 2026.
+    /// A GitHub App, whose tokens expire. Its access tokens are as long as the tokens of installations since 2026.
     ///
-    /// Source:
+    /// Sources:
     /// https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/refreshing-user-access-tokens
+    /// https://github.blog/changelog/2026-04-24-notice-about-upcoming-new-format-for-github-app-installation-tokens/
     static let githubApp: Personality = {
         var app = github
         app.name = "github-app"
         app.grantTypes = [.authorizationCode, .deviceCode, .refreshToken]
         (app.refreshTokens, app.tokensExpire, app.lifetime) = (.always, true, 28_800)
-        app.accessTokenPrefix = "ghu_"
+        // `ghs_`, the number of the app, and a JSON Web Token of a length that varies: about 520 characters in total.
+        app.accessTokenPrefix =
+            "ghs_1521473_eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9." + String(repeating: "eyJpc3Mi-_", count: 43) + "."
         app.signInLimit = nil
         app.addedToTokenResponse = [
             "token_type": "bearer", "scope": "", "refresh_token_expires_in": .integer(15_897_600),
@@ -450,4 +453,11 @@ extension Personality {
         grantTypes: [.authorizationCode, .refreshToken],
         scope: Scope(names: ["atproto", "transition:generic", "transition:email"]), requiresPushedRequests: true,
         proofs: .nonces, refusedProofSpendsToken: true, addedToTokenResponse: ["sub": "did:plc:alice"])
+
+    /// The MCP server of Linear, which AccountKit does not know by name: tokens of the type `bearer`, which it accepts only with the
+    /// scheme `Bearer`.
+    static let linear = Personality(
+        name: "linear",
+        sources: ["https://github.com/coder/coder/pull/23516", "https://github.com/linear/linear/issues/1086"],
+        addedToTokenResponse: ["token_type": "bearer"], comparesCaseOfScheme: true)
 }

@@ -92,6 +92,8 @@ struct Personality: Sendable {
     /// The user info for the holder of a token, if it has no claims of OpenID Connect.
     var profile: (@Sendable (User, Scope) -> JSONObject)?
     var requiresUserAgent = false
+    /// Whether the scheme in an `Authorization` field must be `Bearer` in this case, contrary to RFC 9110, section 11.1.
+    var comparesCaseOfScheme = false
     /// Whether the holder of a token may change gists.
     var allowsGists: @Sendable (Scope) -> Bool = { _ in true }
 

@@ -118,7 +118,8 @@ import Testing
             #expect(first.json["expires_in"] == 28_800)
             #expect(first.json["refresh_token_expires_in"] == 15_897_600)
             let (access, token) = (try first.string("access_token"), try first.string("refresh_token"))
-            #expect(access.hasPrefix("ghu_"))
+            #expect(access.hasPrefix("ghs_") && access.split(separator: ".").count == 3)
+            #expect(510...530 ~= access.count)
             #expect(token.hasPrefix("ghr_"))
 
             let second = try await refresh(api, token)

@@ -243,17 +243,22 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Removes files that a crash left behind, and then creates the new file of an entry. If `isLeased` is `true`,
-    /// other processes do not remove the new file, and an existing file belongs to a lease holder that died.
-    func makeTemporary(
-        for entry: ArchiveEntry, reserving byteCount: Int?, keeping keptPath: String? = nil, isLeased: Bool = false
-    ) throws(AccountError) -> TemporaryFile {
+    /// Removes files that a crash left behind.
+    func removeLeftovers(isLeased: Bool) throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
-            for name in try SystemCall.names(in: path)
-            where isLeftover(name, isLeased: isLeased) && self.path(name) != keptPath {
+            for name in try SystemCall.names(in: path) where isLeftover(name, isLeased: isLeased) {
                 // A file that cannot be removed does no harm.
                 _ = try? SystemCall.remove(self.path(name))
             }
+        }
+    }
+
+    /// Creates the new file of an entry. If `isLeased` is `true`, other processes do not remove the new file, and an
+    /// existing file belongs to a lease holder that died.
+    func makeTemporary(
+        for entry: ArchiveEntry, reserving byteCount: Int?, isLeased: Bool
+    ) throws(AccountError) -> TemporaryFile {
+        try mapping(path) { () throws(SystemCallError) in
             if isLeased { try SystemCall.remove(self.path(TemporaryFile.leasedName(of: entry))) }
             return try TemporaryFile.make(for: entry, in: self, reserving: byteCount, isLeased: isLeased)
         }

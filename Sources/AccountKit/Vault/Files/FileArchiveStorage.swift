@@ -167,6 +167,9 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
         /// Entries that were read under the lock, so that comparing a revision does not hash them again.
         var seen: [ArchiveEntry: StoredEntry] = [:]
+
+        /// Whether this transaction has removed the files that a crash left behind. Later, the folder contains its own.
+        var hasRemovedLeftovers = false
     }
 
     private let directory: ArchiveDirectory
@@ -214,29 +217,37 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-        let (directory, reservation, isLeased) = (directory, reservation, isLeased)
         try await BlockingWork.run { () throws(AccountError) in
-            reservation.discard()
-            reservation.put(try directory.makeTemporary(for: entry, reserving: byteCount, isLeased: isLeased))
+            self.reservation.discard()
+            self.reservation.put(
+                try self.makeTemporary(for: entry, reserving: byteCount, isLeased: self.isLeased))
         }
+    }
+
+    private func makeTemporary(
+        for entry: ArchiveEntry, reserving byteCount: Int? = nil, isLeased: Bool = false
+    ) throws(AccountError) -> TemporaryFile {
+        let hasRemovedLeftovers = state.withLock { state in
+            defer { state.hasRemovedLeftovers = true }
+            return state.hasRemovedLeftovers
+        }
+        if !hasRemovedLeftovers { try directory.removeLeftovers(isLeased: isLeased) }
+        return try directory.makeTemporary(for: entry, reserving: byteCount, isLeased: isLeased)
     }
 
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
         try await check(entry, is: revision)
-        return try await BlockingWork.run { [directory, indexed, reservation] () throws(AccountError) in
+        return try await BlockingWork.run { [indexed, reservation] () throws(AccountError) in
             if let indexed, indexed.index.contains(entry) {
                 // If this fails, only commands that search the folders of all sessions find the entry.
                 try? indexed.index.insert(indexed.session)
             }
-            guard let reserved = reservation.take() else {
-                return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
-            }
+            guard let reserved = reservation.take() else { return try self.makeTemporary(for: entry).commit(bytes) }
             if reserved.entry == entry { return try reserved.commit(bytes) }
-            let keptPath = reserved.path
             reservation.put(reserved)
-            return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
+            return try self.makeTemporary(for: entry).commit(bytes)
         }
     }
 

@@ -6,13 +6,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A key that a program prints, such as `secret-tool`, `pass` or a password manager.
-///
-/// The program runs without a shell, and its output goes directly into guarded memory. The key is only as safe as the
-/// place where the program keeps it, for example a keyring that locks with the screen.
-public struct CommandKey: KeySource {
+/// A key that a program prints.
+struct CommandKey: KeyProvider {
     /// The program and its arguments.
-    package let command: [String]
+    private let command: [String]
 
     /// The maximum duration of the program, including questions to the user.
     private let timeout: Duration
@@ -20,35 +17,27 @@ public struct CommandKey: KeySource {
     /// Environment variables that AccountKit does not pass to the program, in addition to ``SecretVariables``.
     private let hiddenVariables: [String]
 
-    /// Creates a source for a program that prints only a key: 32 random bytes as Base64 or in hexadecimal.
-    ///
-    /// The program does not get the variables of AccountKit that contain tokens, keys, client secrets and the credentials
-    /// of a store. It gets `CREDENTIALS_DIRECTORY` and `<PREFIX>_PASSPHRASE`, because it may read the key there.
-    ///
-    /// - Parameters:
-    ///   - command: The program and its arguments. A name without a path is looked up in `$PATH`.
-    ///   - timeout: The maximum duration of the program.
-    ///   - hiddenVariables: More environment variables that AccountKit does not pass to the program.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
-    public init(
-        _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
-    ) throws(AccountError) {
-        guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
-            throw AccountError(.invalidArgument, "no program that prints the key is set", hint: "specify the program")
-        }
+    init(_ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []) {
         self.command = command
         self.timeout = timeout
         self.hiddenVariables = hiddenVariables
     }
 
-    /// The kind `command`.
-    public var kind: KeyKind { .command }
+    var kind: KeyKind { .command }
 
     /// Runs the program.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/noKey`` if the program fails, takes too long, or does not print a
-    ///   key.
-    public func key() async throws -> ArchiveKey? {
+    ///   key; ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
+    func key() async throws -> ArchiveKey? { try await printedKey() }
+
+    /// Runs the program. The user must first store the key that the program prints.
+    func makeKey() async throws -> ArchiveKey { try await printedKey() }
+
+    private func printedKey() async throws(AccountError) -> ArchiveKey {
+        guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
+            throw AccountError(.invalidArgument, "no program that prints the key is set", hint: "specify the program")
+        }
         let output: Secret
         do throws(ChildProcess.Failure) {
             output = try await ChildProcess.output(
@@ -63,11 +52,5 @@ public struct CommandKey: KeySource {
             throw AccountError(
                 .noKey, "`\(command.joined(separator: " "))` printed something other than a key: \(error.message)")
         }
-    }
-
-    /// Runs the program. The user must first store the key that the program prints.
-    public func makeKey() async throws -> ArchiveKey {
-        guard let key = try await key() else { preconditionFailure("a program that succeeded has printed a key") }
-        return key
     }
 }

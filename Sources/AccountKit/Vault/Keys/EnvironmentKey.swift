@@ -1,23 +1,19 @@
 import AccountCrypto
 import AccountSupport
 
-/// A key in an environment variable or in a file of the credentials directory (systemd.exec(5), `LoadCredential=`), for
-/// services and CI.
-///
-/// This key protects copies of the archive that do not include the program's environment. The key does not protect
-/// against other programs of the same user, which can read the environment of this program.
-public struct EnvironmentKey: KeySource {
+/// A key in an environment variable or in a file of the credentials directory (systemd.exec(5), `LoadCredential=`).
+struct EnvironmentKey: KeyProvider {
     /// The environment variable, such as `ACCOUNT_KEY`. The variable has priority over the credential.
-    package let variable: String
+    private let variable: String
 
     /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`. The file contains 32 bytes, or a key as
     /// text.
-    package let credential: String
+    private let credential: String
 
     private let environment: @Sendable (String) -> String?
 
     /// Creates a source for a key in the environment. The programs that AccountKit starts do not get the variable.
-    public init(variable: String, credential: String) {
+    init(variable: String, credential: String) {
         SecretVariables.add(key: variable)
         self.init(variable: variable, credential: credential, environment: Environment.value)
     }
@@ -28,13 +24,12 @@ public struct EnvironmentKey: KeySource {
         self.environment = environment
     }
 
-    /// The kind `environment`.
-    public var kind: KeyKind { .environment }
+    var kind: KeyKind { .environment }
 
     /// Returns the key; `nil` if neither the variable nor the credential is set.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the value is not a key.
-    public func key() async throws -> ArchiveKey? {
+    func key() async throws -> ArchiveKey? {
         if let text = environment(variable) {
             return try naming(variable) { () throws(AccountError) in try ArchiveKey(text: Secret(text)) }
         }
@@ -65,7 +60,7 @@ public struct EnvironmentKey: KeySource {
     /// Returns the key. This source creates no keys.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if there is no key.
-    public func makeKey() async throws -> ArchiveKey {
+    func makeKey() async throws -> ArchiveKey {
         guard let key = try await key() else {
             throw AccountError(
                 .misconfigured,

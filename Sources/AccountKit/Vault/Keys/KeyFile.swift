@@ -7,12 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates. A key file is the default key
-/// source.
-///
-/// A key file protects copies and backups of the archive that do not include the file. The file does not protect
-/// against a user or program that can read all files of the user.
-public struct KeyFile: KeySource {
+/// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates.
+package struct KeyFile: KeyProvider {
     /// The path of the file.
     package let path: String
 
@@ -25,20 +21,16 @@ public struct KeyFile: KeySource {
     /// What to do if the file is damaged.
     private let repair: String
 
-    /// Creates a source for a key file of one archive. Archives must not share a key file, since AccountKit replaces
-    /// and removes the file with the keys of its archive.
-    ///
-    /// - Parameter path: An absolute path. AccountKit creates missing folders together with the key.
-    public init(path: String) {
+    /// Creates the key file at an absolute path, outside a container.
+    package init(path: String) {
         self.path = path
         folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
         isInContainer = false
         repair = Self.restore
     }
 
-    /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or for a named
-    /// session in the subfolder `Sessions/<name>`.
-    public init(container: AppContainer, session: SessionName = .default) {
+    /// Creates the key file of a session.
+    package init(container: AppContainer, session: SessionName = .default) {
         folder = container.folder(
             container.keysPath + (session == .default ? "" : "/Sessions/" + session.rawValue))
         path = folder.path("Account.key")
@@ -48,7 +40,7 @@ public struct KeyFile: KeySource {
 
     private static let restore = "restore the right key file from a backup"
 
-    /// Creates a source for the key file of the registrations in a container: `Clients/Registrations.key` in the
+    /// Creates the key file of the registrations in a container: `Clients/Registrations.key` in the
     /// container's `keys` folder.
     package init(registrationsIn container: AppContainer) {
         folder = container.folder(container.keysPath + "/Clients")
@@ -59,17 +51,18 @@ public struct KeyFile: KeySource {
             + "signed in"
     }
 
-    /// The kind `file`.
-    public var kind: KeyKind { .keyFile }
+    package var kind: KeyKind { .keyFile }
 
     /// Returns the key in the file; `nil` if there is no file.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if other users can read the file, if it belongs
     ///   to another user, or if other users can write to its folder in a container;
-    ///   ``AccountError/Code-swift.struct/damaged`` if the file does not have exactly 32 bytes.
-    public func key() async throws -> ArchiveKey? { try key(at: path) }
+    ///   ``AccountError/Code-swift.struct/damaged`` if the file does not have exactly 32 bytes;
+    ///   ``AccountError/Code-swift.struct/invalidArgument`` if the path is not absolute.
+    package func key() async throws -> ArchiveKey? { try storedKey() }
 
-    private func key(at path: String) throws -> ArchiveKey? {
+    private func storedKey() throws -> ArchiveKey? {
+        try requireAbsolutePath()
         if isInContainer { try folder.checkTrust() }
         do {
             let file = try FileDescriptor.openForReading(path)
@@ -105,12 +98,21 @@ public struct KeyFile: KeySource {
         }
     }
 
+    private func requireAbsolutePath() throws(AccountError) {
+        guard path.hasPrefix("/") else {
+            throw AccountError(
+                .invalidArgument, "the path of the key file, \"\(path)\", is not absolute",
+                hint: "specify a path that begins with /")
+        }
+    }
+
     /// Creates the file, or returns the key of a file that another process has just created.
-    public func makeKey() async throws -> ArchiveKey {
+    package func makeKey() async throws -> ArchiveKey {
         try await BlockingWork.run { try makeFile() }
     }
 
     private func makeFile() throws -> ArchiveKey {
+        try requireAbsolutePath()
         try folder.make(before: path.lastComponent)
         try write(.random()) { temporary throws(SystemCallError) in
             do throws(SystemCallError) {
@@ -120,7 +122,7 @@ public struct KeyFile: KeySource {
                 // Another process has already removed the temporary file.
             }
         }
-        guard let stored = try key(at: path) else {
+        guard let stored = try storedKey() else {
             throw AccountError(.inaccessible, "another program removed the new key file \(path)")
         }
         return stored

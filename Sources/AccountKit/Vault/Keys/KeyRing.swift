@@ -13,7 +13,7 @@ import Foundation
 struct KeyRing: Sendable {
     typealias Match = (slot: KeySlot, opener: KeySlot.Opener, keys: ArchiveKeys)
 
-    let sources: [any KeySource]
+    let sources: [any KeyProvider]
     private let context: SealingContext
     private let logger: Logger?
 
@@ -26,7 +26,7 @@ struct KeyRing: Sendable {
         let keys = Mutex<[Int: ArchiveKey]>([:])
     }
 
-    init(_ sources: [any KeySource], context: SealingContext, logger: Logger?) {
+    init(_ sources: [any KeyProvider], context: SealingContext, logger: Logger?) {
         self.sources = sources
         self.context = context
         self.logger = logger
@@ -78,7 +78,7 @@ struct KeyRing: Sendable {
                 }
                 note(
                     AccountError(
-                        .authenticationFailed,
+                        .wrongKeyOrDamaged,
                         "Account.plist does not open with this passphrase. You are not signed out; try again"))
             }
         }
@@ -86,7 +86,7 @@ struct KeyRing: Sendable {
     }
 
     private func unattendedOpeners(
-        of source: any KeySource, _ index: Int, for slots: [KeySlot]
+        of source: any KeyProvider, _ index: Int, for slots: [KeySlot]
     ) async throws(AccountError) -> [KeySlot.Opener] {
         if source.kind == .passphrase {
             let unlocked = slots.compactMap { slot in
@@ -153,12 +153,21 @@ struct KeyRing: Sendable {
     /// wait for the user.
     func prepare() async throws(AccountError) {
         try checkCount()
+        var missing: [any KeyProvider] = []
+        for source in sources where !source.asksOutside {
+            if try await asking({ try await source.key() }) == nil { missing.append(source) }
+        }
         for (index, source) in sources.enumerated() where source.asksOutside {
             guard prepared.keys.withLock({ $0[index] }) == nil else { continue }
             let key = try await made(source)
             prepared.keys.withLock { $0[index] = key }
         }
-        for source in sources where !source.asksOutside { _ = try await made(source) }
+        // Create files last: if another key is missing, nothing has changed.
+        for isFile in [false, true] {
+            for source in missing where (source.kind == .keyFile) == isFile {
+                _ = try await asking { try await source.makeKey() }
+            }
+        }
     }
 
     /// Returns keys with a new lineage and a new data key, which each source opens. If a source has no key yet, the
@@ -188,14 +197,14 @@ struct KeyRing: Sendable {
         }
     }
 
-    private func newSlot(for key: ArchiveKey, of source: any KeySource, at date: Date) -> ArchiveKeys.NewSlot {
+    private func newSlot(for key: ArchiveKey, of source: any KeyProvider, at date: Date) -> ArchiveKeys.NewSlot {
         ArchiveKeys.NewSlot(
             opener: key.opener, kind: source.kind.slot,
             created: UInt32(clamping: Int64(date.timeIntervalSince1970)), cost: key.cost)
     }
 
     func adding(
-        _ key: ArchiveKey, of source: any KeySource, to keys: ArchiveKeys, at date: Date
+        _ key: ArchiveKey, of source: any KeyProvider, to keys: ArchiveKeys, at date: Date
     ) async throws(AccountError) -> ArchiveKeys {
         let (slot, context) = (newSlot(for: key, of: source, at: date), context)
         return try await sealing(takesLong: slot.kind == .passphrase) { () throws(EnvelopeError) in
@@ -203,11 +212,11 @@ struct KeyRing: Sendable {
         }
     }
 
-    func settle(_ source: any KeySource) async throws(AccountError) {
+    func settle(_ source: any KeyProvider) async throws(AccountError) {
         try await asking { try await (source as? KeyFile)?.settle() }
     }
 
-    private func made(_ source: any KeySource) async throws(AccountError) -> ArchiveKey {
+    private func made(_ source: any KeyProvider) async throws(AccountError) -> ArchiveKey {
         if let key = try await asking({ try await source.key() }) { return key }
         return try await asking { try await source.makeKey() }
     }
@@ -231,8 +240,4 @@ struct KeyRing: Sendable {
             throw AccountError(error, isShared: isShared)
         }
     }
-}
-
-extension KeySource {
-    var asksOutside: Bool { isInteractive || kind == .command }
 }

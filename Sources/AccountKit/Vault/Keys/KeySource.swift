@@ -1,101 +1,111 @@
-package import AccountCrypto
+/// A source of a key that opens an archive.
+///
+/// ```swift
+/// let store = AccountStore(container: container, keySources: [.command(["pass", "show", "notes"])])
+/// ```
+///
+/// AccountKit never falls back from one source to another silently. If a setting is invalid, such as an empty command,
+/// the functions that need the key throw ``AccountError/Code-swift.struct/invalidArgument`` before anything changes.
+public struct KeySource: Sendable {
+    /// `nil` for the key file of a session, whose path the container determines.
+    private let provider: (any KeyProvider)?
 
-/// A source of a key that opens an archive. AccountKit never falls back from one source to another silently.
-public protocol KeySource: Sendable {
-    /// The kind of the key. The archive has a slot for each kind of key that opens it.
-    var kind: KeyKind { get }
-
-    /// Returns the key without asking the user.
+    /// The key file of the session, which the first sign-in creates: `Account.key` in the container's `keys` folder, or
+    /// for a named session in the subfolder `Sessions/<name>`.
     ///
-    /// - Returns: The key; `nil` if there is no key yet, or if only the user has the key. Neither case is an error.
-    /// - Throws: An ``AccountError`` if the source cannot be read.
-    func key() async throws -> ArchiveKey?
+    /// The file contains exactly 32 random bytes and has the mode 0600. It protects copies and backups of the archive
+    /// that do not include the file. It does not protect the archive against a program that can read all files of the
+    /// user.
+    public static let file = KeySource(provider: nil)
 
-    /// Asks the user for the key.
+    /// Returns a source for a key file at another path; see ``file``. Archives must not share a key file, since
+    /// AccountKit replaces and removes the file with the keys of its archive.
     ///
-    /// - Parameter attempt: The number of the attempt, 1 to 3. From 2 on, the previous answer did not open the archive.
-    /// - Returns: The key; `nil` if the user does not have the key, which is the default.
-    /// - Throws: An ``AccountError`` if the user cannot be asked, or cancels.
-    func keyFromUser(attempt: Int) async throws -> ArchiveKey?
+    /// - Parameter path: An absolute path. AccountKit creates missing folders together with the key.
+    public static func file(_ path: String) -> KeySource { KeySource(provider: KeyFile(path: path)) }
 
-    /// Creates a key, stores the key durably and returns it, or returns the key that another process has just created.
+    /// Returns a source for a passphrase that the user types. Argon2id derives the key from it (RFC 9106; 3 passes over
+    /// 256 MiB).
     ///
-    /// - Throws: An ``AccountError`` if the key cannot be stored, or if this source cannot create keys.
-    func makeKey() async throws -> ArchiveKey
+    /// The passphrase protects the archive even from a program that can read all files of the user, unless the
+    /// passphrase can be guessed. The passphrase does not protect an unlocked session against programs of the same
+    /// user.
+    ///
+    /// - Parameter ask: A function that asks the user. The function throws an error if it cannot ask the user, or if
+    ///   the user cancels.
+    public static func passphrase(
+        _ ask: @escaping @Sendable (PassphraseQuestion) async throws -> Secret
+    ) -> KeySource {
+        KeySource(provider: PassphraseKey(ask: ask))
+    }
 
-    /// Whether the user provides the key, including in ``makeKey()``. If so, AccountKit asks the user before it locks
-    /// the archive.
+    /// Returns a source for a program that prints only a key: 32 random bytes as Base64 or in hexadecimal.
     ///
-    /// The default is `true` only for a passphrase.
-    var isInteractive: Bool { get }
+    /// The program, such as `secret-tool`, `pass` or a password manager, runs without a shell, and its output goes
+    /// directly into guarded memory. The key is only as safe as the place where the program keeps it, for example a
+    /// keyring that locks with the screen.
+    ///
+    /// The program does not get the variables of AccountKit that contain tokens, keys, client secrets and the credentials
+    /// of a store. It gets `CREDENTIALS_DIRECTORY` and `<PREFIX>_PASSPHRASE`, because it may read the key there.
+    ///
+    /// - Parameters:
+    ///   - command: The program and its arguments. A name without a path is looked up in `$PATH`.
+    ///   - timeout: The maximum duration of the program, including questions to the user.
+    ///   - hiddenVariables: More environment variables that AccountKit does not pass to the program.
+    public static func command(
+        _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
+    ) -> KeySource {
+        KeySource(provider: CommandKey(command, timeout: timeout, hiding: hiddenVariables))
+    }
+
+    /// Returns a source for a key in an environment variable or in a file of the credentials directory (systemd.exec(5),
+    /// `LoadCredential=`), for services and CI. The programs that AccountKit starts do not get the variable.
+    ///
+    /// This key protects copies of the archive that do not include the program's environment. The key does not protect
+    /// against other programs of the same user, which can read the environment of this program.
+    ///
+    /// - Parameters:
+    ///   - variable: The environment variable, such as `NOTES_KEY`, with 32 random bytes as Base64 or in hexadecimal. The
+    ///     variable has priority over the credential.
+    ///   - credential: The name of the file in `$CREDENTIALS_DIRECTORY`, such as `notes.key`. The file contains 32 bytes,
+    ///     or a key as text.
+    public static func environment(variable: String, credential: String) -> KeySource {
+        KeySource(provider: EnvironmentKey(variable: variable, credential: credential))
+    }
+
+    /// Returns a source for a key that the app itself keeps, such as in the Keychain or with a security chip.
+    ///
+    /// ```swift
+    /// .custom(read: { try keychain.item("notes") }, save: { try keychain.add($0, as: "notes") })
+    /// ```
+    ///
+    /// The key is text: 32 random bytes as Base64 or in hexadecimal. The slot of the archive has the type of a key that a
+    /// program prints. AccountKit calls the functions before it locks the archive if it can, so they may ask the user.
+    ///
+    /// - Parameters:
+    ///   - read: A function that returns the key; `nil` if there is no key yet. It throws an error if the key cannot be
+    ///     read now, for example because the Keychain is locked.
+    ///   - save: A function that stores the new key durably, unless another process has already stored one. A sign-in then
+    ///     uses the key that `read` returns. With `nil`, a sign-in without a key fails with
+    ///     ``AccountError/Code-swift.struct/misconfigured``.
+    public static func custom(
+        read: @escaping @Sendable () async throws -> Secret?,
+        save: (@Sendable (Secret) async throws -> Void)? = nil
+    ) -> KeySource {
+        KeySource(provider: CustomKey(read: read, save: save))
+    }
+
+    /// Returns the implementation for a session.
+    package func provider(in container: AppContainer, session: SessionName) -> any KeyProvider {
+        provider ?? KeyFile(container: container, session: session)
+    }
 }
 
-extension KeySource {
-    /// Returns `nil`: by default, the user does not have the key.
-    public func keyFromUser(attempt: Int) async throws -> ArchiveKey? { nil }
+/// The passphrase to ask the user for.
+public enum PassphraseQuestion: Sendable, Hashable {
+    /// The passphrase of the archive; `attempt` is 1 to 3.
+    case existing(attempt: Int)
 
-    /// Returns `true` only for a passphrase.
-    public var isInteractive: Bool { kind == .passphrase }
-}
-
-/// A key, or a passphrase from which a key is derived. Descriptions do not contain the key or the passphrase; see
-/// ``Secret``.
-public struct ArchiveKey: Sendable {
-    package let opener: KeySlot.Opener
-
-    let cost: PassphraseCost
-
-    /// Creates a key from exactly 32 bytes.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for any other length.
-    public init(bytes: some Collection<UInt8>) throws(AccountError) {
-        guard bytes.count == 32 else {
-            throw AccountError(.invalidArgument, "a key has 32 bytes, but this one has \(bytes.count)")
-        }
-        self.init(guarded: GuardedBytes(copying: bytes))
-    }
-
-    /// Creates a key from text: 64 hexadecimal digits, or Base64 of 32 bytes (RFC 4648, sections 4 and 5), with or
-    /// without padding. White space around the text is ignored.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for anything else.
-    public init(text: Secret) throws(AccountError) {
-        guard let bytes = text.trimmed.withUnsafeBytes(GuardedBytes.key(fromText:)) else {
-            throw AccountError(
-                .invalidArgument,
-                "this is not a key: a key is 32 random bytes as Base64 or in hexadecimal, such as `openssl rand -base64 32` "
-                    + "prints")
-        }
-        self.init(guarded: bytes)
-    }
-
-    /// Creates a key from a passphrase with Argon2id.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty passphrase.
-    public init(passphrase: Secret) throws(AccountError) {
-        try self.init(passphrase: passphrase, cost: .moderate)
-    }
-
-    init(passphrase: Secret, cost: PassphraseCost) throws(AccountError) {
-        guard passphrase.byteCount > 0 else { throw AccountError(.invalidArgument, "the passphrase is empty") }
-        opener = .passphrase(passphrase.withUnsafeBytes { GuardedBytes(copying: $0) })
-        self.cost = cost
-    }
-
-    /// Creates a key without copying its bytes.
-    init(guarded bytes: GuardedBytes) {
-        precondition(bytes.count == 32, "a key has 32 bytes")
-        opener = .key(bytes)
-        cost = .moderate
-    }
-
-    static func random() -> ArchiveKey { ArchiveKey(guarded: .random(count: 32)) }
-}
-
-extension ArchiveKey: CustomStringConvertible, CustomReflectable {
-    /// The text `(key)` for every key.
-    public var description: String { "(key)" }
-
-    /// A mirror without children.
-    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
+    /// A passphrase for a new archive. The app asks for the passphrase twice.
+    case new
 }

@@ -28,19 +28,19 @@ package struct ClientRegistrations: Sendable {
     package init(container: AppContainer, logger: Logger? = nil) {
         self.init(
             storage: FileArchiveStorage(folder: container.registrationsPath, in: container),
-            keySource: KeyFile(registrationsIn: container), appIdentifier: container.identifier,
+            key: KeyFile(registrationsIn: container), appIdentifier: container.identifier,
             clock: SystemWallClock(), logger: logger)
     }
 
     package init(
-        storage: any ArchiveStorage, keySource: any KeySource, appIdentifier: String, clock: any WallClock,
+        storage: any ArchiveStorage, key: any KeyProvider, appIdentifier: String, clock: any WallClock,
         logger: Logger? = nil
     ) {
         self.storage = storage
         self.clock = clock
         self.logger = logger
         vault = Vault(
-            storage: storage, appIdentifier: appIdentifier, session: .default, keySources: [keySource],
+            storage: storage, appIdentifier: appIdentifier, session: .default, keys: [key],
             context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), clock: clock, logger: logger
         )
     }

@@ -49,8 +49,16 @@ struct KeptProfiles: Sendable {
     }
 
     func remove(of user: Account, in transaction: any ArchiveTransaction) async throws {
-        for found in await records.readable({ try await transaction.read($0) }) where found.payload.owner == user.owner
-        {
+        try await remove(in: transaction) { $0.owner == user.owner }
+    }
+
+    func remove(ofSessionEndedAt date: Date, in transaction: any ArchiveTransaction) async throws {
+        // A sign-out record has no fractions of seconds.
+        try await remove(in: transaction) { abs($0.keptAt.timeIntervalSince(date)) < 1 }
+    }
+
+    private func remove(in transaction: any ArchiveTransaction, where isToGo: (KeptProfile) -> Bool) async throws {
+        for found in await records.readable({ try await transaction.read($0) }) where isToGo(found.payload) {
             _ = try await transaction.remove(found.entry, ifRevision: found.revision)
         }
     }

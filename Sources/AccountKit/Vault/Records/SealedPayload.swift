@@ -54,6 +54,10 @@ extension [String: ProfileValue] {
         try entry(name) { if case .date(let date) = $0 { date } else { nil } }
     }
 
+    func number(_ name: String) throws(RecordPropertyList.Malformed) -> Int? {
+        try entry(name) { if case .integer(let number) = $0 { Int(exactly: number) } else { nil } }
+    }
+
     func flag(_ name: String) throws(RecordPropertyList.Malformed) -> Bool {
         try entry(name) { if case .boolean(let flag) = $0 { flag } else { nil } } ?? false
     }

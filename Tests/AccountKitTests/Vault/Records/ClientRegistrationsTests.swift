@@ -10,7 +10,7 @@ struct ClientRegistrationsTests {
 
     private func registrations(key: UInt8 = 1) -> ClientRegistrations {
         ClientRegistrations(
-            storage: storage, keySource: TestKey(.keyFile, key), appIdentifier: "test", clock: ManualClock(Fixture.now))
+            storage: storage, key: TestKey(.keyFile, key), appIdentifier: "test", clock: ManualClock(Fixture.now))
     }
 
     private static let complete = ClientRegistration(
@@ -53,7 +53,7 @@ struct ClientRegistrationsTests {
     @Test func `Registers nothing if no key can encrypt the registration`() async throws {
         let failure = AccountError(.damaged, "the key file does not have 32 bytes")
         let registrations = ClientRegistrations(
-            storage: storage, keySource: TestKey(.keyFile, failingWith: failure), appIdentifier: "test",
+            storage: storage, key: TestKey(.keyFile, failingWith: failure), appIdentifier: "test",
             clock: ManualClock(Fixture.now))
         let error = await #expect(throws: AccountError.self) {
             try await registrations.renew(at: issuer) { _ in

@@ -9,8 +9,8 @@ struct KeptProfilesTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
 
-    private func store(_ keySources: [any KeySource] = [InMemoryKey()]) -> AccountStore {
-        AccountStore(storage: storage, appIdentifier: "testing", keySources: keySources, clock: clock)
+    private func store(_ keys: [any KeyProvider] = [InMemoryKey()]) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keys: keys, clock: clock)
     }
 
     private var alice: Account { .fresh(at: clock.now) }
@@ -22,7 +22,7 @@ struct KeptProfilesTests {
 
     private func endSession(of store: AccountStore) async {
         let authority = ScriptedAuthority(
-            verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
+            verify: [.refuse(.unauthorized(error: "invalid_token"))], refresh: [.refuse(.oauthError("invalid_grant"))],
             clock: clock)
         let state = await store.checkSession(with: authority, timeout: nil)
         guard case .signedOut = state else {
@@ -103,6 +103,21 @@ struct KeptProfilesTests {
         #expect(try await store.signIn { alice }.profile["notes_theme"] == nil)
     }
 
+    @Test func `Removes the fields when the user signs out of a session that the service ended`() async throws {
+        let store = store()
+        try await store.signIn { bob }
+        try await store.update { $0.profile["notes_theme"] = "light" }
+        try await signInWithTheme(store)
+        clock.advance(by: .seconds(5.5))
+        await endSession(of: store)
+        #expect(try await store.signOut().account == nil)
+        #expect(try await store.signIn { alice }.profile["notes_theme"] == nil)
+        try await store.signOut()
+        // Bob has not signed out. A second sign-out does not remove his fields.
+        try await store.signOut()
+        #expect(try await store.signIn { bob }.profile["notes_theme"] == "light")
+    }
+
     @Test func `Does not restore fields that the user removed later`() async throws {
         let store = store()
         try await signInWithTheme(store)
@@ -123,7 +138,7 @@ struct KeptProfilesTests {
     @Test func `Ends the session even if the fields cannot be stored`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { Account.testing(at: clock.now, hasRefreshToken: false) }
         for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
         await endSession(of: store)
@@ -133,7 +148,7 @@ struct KeptProfilesTests {
     @Test func `Stores the fields in the place of the account on a full disk`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { Account.testing(at: clock.now, hasRefreshToken: false) }
         try await store.update { $0.profile["notes_theme"] = "dark" }
         for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
@@ -149,7 +164,7 @@ struct KeptProfilesTests {
         let bytes = try #require(storage.entries.first { $0.key.rawValue == "Account-Profile-1.plist" }?.value.bytes)
         #expect(bytes.firstRange(of: Array("dark".utf8)) == nil)
         let other = AccountStore(
-            storage: storage, appIdentifier: "other", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "other", keys: [InMemoryKey()], clock: clock)
         #expect(try await other.signIn { alice }.profile["notes_theme"] == nil)
     }
 

@@ -9,8 +9,8 @@ struct OfflineKeysTests {
     private let clock = ManualClock()
     private let storage = InMemoryArchiveStorage()
 
-    private func store(_ keySources: [any KeySource] = [InMemoryKey()]) -> AccountStore {
-        AccountStore(storage: storage, appIdentifier: "testing", keySources: keySources, clock: clock)
+    private func store(_ keys: [any KeyProvider] = [InMemoryKey()]) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keys: keys, clock: clock)
     }
 
     private var alice: Account { .fresh(at: clock.now) }
@@ -22,7 +22,7 @@ struct OfflineKeysTests {
 
     private func endSession(of store: AccountStore) async {
         let authority = ScriptedAuthority(
-            verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
+            verify: [.refuse(.unauthorized(error: "invalid_token"))], refresh: [.refuse(.oauthError("invalid_grant"))],
             clock: clock)
         let state = await store.checkSession(with: authority, timeout: nil)
         guard case .signedOut = state else {
@@ -67,6 +67,26 @@ struct OfflineKeysTests {
         #expect(opens(note(with: key), try await store.offlineKey()))
     }
 
+    @Test func `Destroys the offline key on sign-out from a session that the service ended`() async throws {
+        let store = store()
+        try await store.signIn { bob }
+        let bobs = try await store.offlineKey()
+        clock.advance(by: .seconds(60))
+        await endSession(of: store)
+        try await store.signIn { alice }
+        let note = note(with: try await store.offlineKey())
+        clock.advance(by: .seconds(60.7))
+        #expect(try await !store.hasOfflineDataOfEndedSession())
+        await endSession(of: store)
+        #expect(try await store.hasOfflineDataOfEndedSession())
+        try await store.signOut()
+        #expect(try await !store.hasOfflineDataOfEndedSession())
+        try await store.signIn { alice }
+        #expect(!opens(note, try await store.offlineKey()))
+        try await store.signIn { bob }
+        #expect(opens(self.note(with: bobs), try await store.offlineKey()))
+    }
+
     @Test func `Destroys only the user's own offline key on sign-out`() async throws {
         let store = store()
         try await store.signIn { alice }
@@ -85,7 +105,7 @@ struct OfflineKeysTests {
     @Test func `Keeps an offline key after a failed sign-out, not after a partial one`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { alice }
         let key = try await store.offlineKey()
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
@@ -103,7 +123,7 @@ struct OfflineKeysTests {
     @Test func `Removes the offline key on sign-out with a full disk`() async throws {
         let storage = FaultyArchiveStorage(storage)
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey()], clock: clock)
         try await store.signIn { alice }
         let key = try await store.offlineKey()
         for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }

@@ -118,6 +118,41 @@ struct RefreshRecordTests {
         #expect(decoded.nextTry == now.addingTimeInterval(2))
     }
 
+    /// The fields of the record in the versions that wrote XML.
+    private struct EarlierRecord: Codable {
+        var date: Date?
+        var failureCount: Int?
+        var reason: String?
+        var detail: String?
+        var nextTry: Date?
+        var refusedSince: Date?
+        var refusedAt: Date?
+    }
+
+    @Test func `Exchanges records with versions that wrote XML`() throws {
+        var refusal = UnverifiedReason(.misconfigured, detail: "the client was removed from “Café”")
+        refusal.refusesRenewal = true
+        var record = record(after: .init(.serverError), refusal)
+        record.date = now
+        let bytes = try record.encode()
+        #expect(bytes.starts(with: "bplist00".utf8))
+        let earlier = try PropertyListDecoder().decode(EarlierRecord.self, from: Data(bytes))
+        #expect(earlier.date == now && earlier.failureCount == 2 && earlier.reason == record.reason)
+        #expect(earlier.detail == record.detail && earlier.nextTry == record.nextTry)
+        #expect(earlier.refusedSince == now && earlier.refusedAt == now)
+        let decoded = try #require(RefreshRecord.decode([UInt8](try PropertyListEncoder.xml.encode(earlier))))
+        #expect(decoded.date == now && decoded.failureCount == 2 && decoded.detail == record.detail)
+        #expect(decoded.refusedAt == now && decoded.refusedSince == now)
+    }
+
+    @Test(
+        arguments: [
+            ["date": "x"], ["failureCount": "x"], ["failureCount": 1.5], ["reason": 1], ["nextTry": true], [:],
+        ] as [[String: ProfileValue]])
+    func `Decodes a record with a field of another type as nil`(fields: [String: ProfileValue]) throws {
+        #expect(RefreshRecord.decode(try RecordPropertyListWriter.write(fields)) == nil)
+    }
+
     @Test(arguments: ["", "{}", "bplist00", "\u{0}", "<plist><dict><key>date</key><string>x</string></dict></plist>"])
     func `Decodes a damaged refresh record as nil`(text: String) {
         #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
@@ -234,7 +269,7 @@ struct RefreshRecordTests {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(
             verify: [.refuse(.rejected("closed"))],
-            refresh: [.refuse(.noResponse(.timeout)), .refuse(.oauthError(.invalidGrant))], clock: clock)
+            refresh: [.refuse(.noResponse(.timeout)), .refuse(.oauthError("invalid_grant"))], clock: clock)
         await expectAccountError(.serviceUnavailable) { try await store.refresh(with: authority) }
         #expect(base.entries[.refreshRecord] != nil)
         // The first removal is the account, the second is the record.

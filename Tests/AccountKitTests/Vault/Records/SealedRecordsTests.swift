@@ -40,7 +40,7 @@ struct SealedRecordsTests {
             return try #require(try await transaction.read(queued.entry)).bytes
         }
         _ = try await vault.revocations.records.open(bytes)
-        await expectAccountError(.authenticationFailed) { try await vault.offlineKeys.records.open(bytes) }
+        await expectAccountError(.wrongKeyOrDamaged) { try await vault.offlineKeys.records.open(bytes) }
     }
 
     @Test func `Keeps the secrets of a written record in one guarded allocation`() async throws {

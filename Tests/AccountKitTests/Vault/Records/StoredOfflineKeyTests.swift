@@ -64,10 +64,10 @@ struct StoredOfflineKeyTests {
         let slots = try await store.keySlots()
         try await store.addKey(from: TestKey(.command, 2))
         let both = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey(), TestKey(.command, 2)], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [InMemoryKey(), TestKey(.command, 2)], clock: clock)
         try await both.removeKey(try #require(slots.first).id)
         let second = AccountStore(
-            storage: storage, appIdentifier: "testing", keySources: [TestKey(.command, 2)], clock: clock)
+            storage: storage, appIdentifier: "testing", keys: [TestKey(.command, 2)], clock: clock)
         #expect(try await second.offlineKey().record.payload.key.fingerprint == GoldenEntry.fingerprint)
         #expect(try await second.isCurrent(key))
     }

@@ -95,7 +95,7 @@ private func isOAuthError(_ response: ServiceResponse, _ quirks: ServiceQuirks) 
     // Another parser may use the last of two members or accept UTF-16. A definite error occurs once, in UTF-8.
     guard !response.body.contains(0) else { return false }
     return code == "invalid_grant"
-        || quirks.errors.contains { $0.code == code && $0.meaning == .invalidGrant && $0.request != .signIn }
+        || quirks.errors.contains { $0.code == code && $0.meaning == "invalid_grant" && $0.request != .signIn }
 }
 
 private func readDiscovery(_ bytes: [UInt8]) {

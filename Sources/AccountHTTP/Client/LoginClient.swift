@@ -10,10 +10,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Sends the requests of an app's own authority, and throws each failure as the `AuthorityError` that AccountKit expects.
+/// The HTTP client for writing your own login: sends the requests of an app's own authority, and throws each failure as the
+/// `AuthorityError` that AccountKit expects.
 ///
 /// ```swift
-/// let client = try AuthorityClient(origin: "https://api.example.com")
+/// let client = try LoginClient(origin: "https://api.example.com")
 /// let response = try await client.post("/login", ["username": username, "password": password.reveal()])
 /// ```
 ///
@@ -22,9 +23,8 @@ public import Foundation
 /// The client returns every other response, including one with an error status, because only the authority can
 /// interpret the status. The client follows no redirects and retries no requests. If the connection is refused, it
 /// throws an error immediately.
-public struct AuthorityClient: Sendable {
-    /// The origin of the service: scheme, host and port.
-    public var origin: String { originURL.description }
+public struct LoginClient: Sendable {
+    private var origin: String { originURL.description }
 
     private let originURL: ServiceURL
     private let timeout: Duration

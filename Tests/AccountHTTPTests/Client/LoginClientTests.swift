@@ -5,10 +5,10 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite struct AuthorityClientTests {
-    private func client(_ responses: ScriptedTransport.Response...) throws -> (AuthorityClient, ScriptedTransport) {
+@Suite struct LoginClientTests {
+    private func client(_ responses: ScriptedTransport.Response...) throws -> (LoginClient, ScriptedTransport) {
         let transport = ScriptedTransport(responses)
-        return (try AuthorityClient(origin: "https://api.example.com", transport: transport.send), transport)
+        return (try LoginClient(origin: "https://api.example.com", transport: transport.send), transport)
     }
 
     @Test func `Sends an authority's request with JSON and token to its service`() async throws {
@@ -101,6 +101,6 @@ import Testing
 
     @Test(arguments: ["http://api.example.com", "https://api.example.com/v1", "api.example.com", "https://u@h"])
     func `Refuses an authority's origin that must not receive a token`(origin: String) {
-        #expect(throws: AccountError.self) { try AuthorityClient(origin: origin) }
+        #expect(throws: AccountError.self) { try LoginClient(origin: origin) }
     }
 }
