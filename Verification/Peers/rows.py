@@ -251,7 +251,7 @@ def challenge_and_json(case):
 
 
 @row(9, "Gitea", "a used refresh token gets `unauthorized_client`: a new sign-in, and not a wrong configuration",
-     "woodpecker-ci/woodpecker#5839")
+     "woodpecker-ci #5839")
 def unauthorized_client(case):
     with case.at("gitea") as session:
         session.sign_in()
@@ -273,7 +273,7 @@ def reauthentication(case):
         session.must_be_kept()
 
 
-@row(11, "Google", "refuses the scope `offline_access`: request `access_type=offline`", "can1357/oh-my-pi#12438")
+@row(11, "Google", "refuses the scope `offline_access`: request `access_type=offline`", "oh-my-pi #12438")
 def offline_scope(case):
     with case.at("google", exact=True) as session:
         session.sign_in(flow="code")
@@ -337,7 +337,7 @@ def unlisted_challenge(case):
         require(methods == {"S256"}, f"sends {methods}")
 
 
-@row(19, "Entra", "a refresh without scopes brings a token for another API: repeat them", "anthropics/claude-code#73460")
+@row(19, "Entra", "a refresh without scopes brings a token for another API: repeat them", "claude-code #73460")
 def repeated_scopes(case):
     with case.at("entra", exact=case.client_class.chooses_scopes) as session:
         if session.client.chooses_scopes:
@@ -352,7 +352,7 @@ def repeated_scopes(case):
 
 
 @row(20, "Entra", "user info refuses the token of another API with 401: the session has not ended",
-     "IdentityServer/IdentityServer4#812")
+     "IdentityServer4 #812")
 def foreign_user_info(case):
     case.home("entra", exact=case.client_class.chooses_scopes)
     if not case.client_class.asks_user_info:
@@ -377,7 +377,7 @@ def localhost(case):
         require(uris and all(uri.startswith("http://localhost:") for uri in uris), f"sends {uris}")
 
 
-@row(22, "Entra", '`expires_in` is a text, such as "5250": read it', "danny-avila/LibreChat#420")
+@row(22, "Entra", '`expires_in` is a text, such as "5250": read it', "librechat.ai #420")
 def text_lifetime(case):
     with case.at("entra") as session:
         session.service.alter(expires_in="3600")
@@ -418,7 +418,7 @@ def polling(case):
         session.sign_in(flow="device")
 
 
-@row(27, "Supabase", "an early refresh is refused: the access token works until its expiry, then a new sign-in", "supabase-swift, sessions")
+@row(27, "Supabase", "an early refresh is refused: the access token works until its expiry, then a new sign-in", "hermes-agent #110720", "documentation of supabase-swift, sessions")
 def early_refusal(case):
     with case.at("auth0") as session:
         client = session.client
@@ -434,7 +434,7 @@ def early_refusal(case):
         session.must_use(" with the access token, which is still valid,")
 
 
-@row(28, "Atlassian", "a dead refresh token gets 403 with `invalid_grant`: the same as 400", "nango.dev, Atlassian")
+@row(28, "Atlassian", "a dead refresh token gets 403 with `invalid_grant`: the same as 400", "blog of nango", "FAQ of Atlassian")
 def forbidden(case):
     with case.at("atlassian") as session:
         session.sign_in()
@@ -466,7 +466,7 @@ def user_token(case):
         session.must_use()
 
 
-@row(32, "Slack", "no refresh token: work until the expiry, then ask for a sign-in", "slackapi/slack-skills-plugin#2")
+@row(32, "Slack", "no refresh token: work until the expiry, then ask for a sign-in", "slack-skills-plugin #2")
 def no_refresh_token(case):
     with case.at("slack") as session:
         session.service.alter(omit=["refresh_token"], expires_in=3599, token_type="Bearer")
@@ -505,7 +505,7 @@ def no_refresh_lifetime(case):
 
 
 @row(37, "Discord", "a dead refresh token gets `invalid_request`: keep the login, and ask for a sign-in after the expiry",
-     "metabase/metabase#80389")
+     "metabase #80389", "better-auth #8103", "member-gentei #18")
 def invalid_request(case):
     with case.at("discord") as session:
         session.sign_in()
@@ -532,7 +532,7 @@ def nonce_first(case):
 # MARK: Others
 
 
-@row("S", "Salesforce", "no `expires_in`: use the token, without a refresh for each request", "help.salesforce.com, OAuth tokens")
+@row("S", "Salesforce", "no `expires_in`: use the token, without a refresh for each request", "a report without a link")
 def no_lifetime(case):
     with case.at("standard") as session:
         session.service.alter(omit=["expires_in"])
