@@ -418,7 +418,8 @@ def polling(case):
         session.sign_in(flow="device")
 
 
-@row(27, "Supabase", "an early refresh is refused: the access token works until its expiry, then a new sign-in", "hermes-agent #110720", "documentation of supabase-swift, sessions")
+@row(27, "Supabase", "an early refresh is refused: the access token works until its expiry, then a new sign-in",
+     "hermes-agent #110720", "documentation of supabase-swift, sessions")
 def early_refusal(case):
     with case.at("auth0") as session:
         client = session.client
