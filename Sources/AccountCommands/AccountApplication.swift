@@ -193,17 +193,17 @@ public struct AccountService: Sendable, Equatable, Codable {
     package var clientMetadataURL: String?
 
     /// Whether a sign-in binds the tokens to a key of the session (RFC 9449). With `nil`, the authority decides.
-    package var bindsTokens: Bool?
+    public var bindsTokens: Bool?
 
     /// Whether requests leave out the parameter `resource` (RFC 8707), because the service refuses it. With `nil`, the
     /// authority decides.
-    package var omitsResource: Bool?
+    public var omitsResource: Bool?
 
     /// Whether to register the app again with a service that registers apps (RFC 7591). It is not stored.
     package var registersAgain = false
 
     /// The user name, for a service that does not identify the user. This property is not stored.
-    package var username: String?
+    public var username: String?
 
     /// The client secret that the user entered. AccountKit encrypts the secret and stores it with the account, not with
     /// the service. For a client without a user, the secret comes from `<PREFIX>_CLIENT_SECRET`, and is not stored.

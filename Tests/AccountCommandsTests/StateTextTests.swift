@@ -37,6 +37,23 @@ import Foundation
         #expect(limit(account(lifetime: nil)) == nil)
     }
 
+    @Test func `Warns 30 days before the service ends an unused session`() {
+        func text(_ token: String? = "refresh", lifetimeDays: Double? = 184, afterDays days: Double) -> String? {
+            StateText.unused(
+                account(refreshToken: token, lifetime: 28_800), lifetimeDays.map { .seconds($0 * 86_400) },
+                at: Self.issued.addingTimeInterval(days * 86_400),
+                CommandHint(tool: "account", session: .default, isNamed: false))
+        }
+        #expect(text(afterDays: 153) == nil)
+        let end = StateText.date(Self.issued.addingTimeInterval(184 * 86_400))
+        let warning =
+            "https://auth.example.com ends this session if it is not refreshed before \(end). Run `account refresh`."
+        #expect(text(afterDays: 155) == warning)
+        #expect(text(afterDays: 200) == warning)
+        #expect(text(nil, afterDays: 155) == nil)
+        #expect(text(lifetimeDays: nil, afterDays: 155) == nil)
+    }
+
     @Test func `Treats a sign-in as ended if its token expired and is not renewable`() {
         let end = Self.issued.addingTimeInterval(3600)
         #expect(account(lifetime: 3600).isOver(at: end))

@@ -391,7 +391,7 @@ struct OutboxTests {
     }
 
     /// The first attempt takes effect after the check of the second, which the service or the network only postpones.
-    @Test(arguments: [NoteService.Fault.status(429, ["Retry-After": "1"]), .status(408), .refused])
+    @Test(arguments: [NoteService.Fault.status(429, ["Retry-After": "1"]), .status(408), .status(401), .refused])
     func `Checks for a lost change again after a postponed attempt`(fault: NoteService.Fault) async throws {
         let scene = try await scene()
         let notes = try await scene.open()

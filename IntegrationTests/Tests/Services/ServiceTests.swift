@@ -156,6 +156,18 @@ struct ServiceTests {
         }
     }
 
+    @Test func `GitHub: warns before an unused refresh token ends`() async throws {
+        try await Self.run(.githubApp) { user in
+            #expect(try await !user.account("status").output.contains("not refreshed before"))
+            let later = try await WrongClock(in: user.container).tool(user.account, ahead: 160 * 86_400)
+            let status = try await later("status")
+            #expect(status.output.contains("ends this session if it is not refreshed before"), "\(status)")
+            let doctor = try await later("doctor")
+            #expect(doctor.output.contains("Run `account refresh`"), "\(doctor)")
+            #expect(try await user.server.log().requests.allSatisfy { $0.grantType == nil })
+        }
+    }
+
     @Test func `Gitea: a used refresh token asks for a sign-in, and ends nothing`() async throws {
         try await Self.run(.gitea) { user in
             try await user.server.setFaults(

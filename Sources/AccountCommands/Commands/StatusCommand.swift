@@ -99,6 +99,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             ended.map { StateText.sentence(StateText.noRenewal(of: account, $0, context.hint)) },
             refusal.map { StateText.refusal(of: account, since: $0, context.hint) },
             await context.assertionProblem(of: account),
+            context.unusedProblem(of: account, in: context.session),
             StateText.narrowed(account.credentials, context.hint),
         ].compactMap(\.self)
     }

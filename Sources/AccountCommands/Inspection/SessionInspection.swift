@@ -98,6 +98,8 @@ struct SessionInspection<App: AccountApplication> {
         } else if let date = await store.refusesRefreshSince() {
             findings.append(
                 Finding(problem: "session \(session): \(StateText.refusal(of: account, since: date, hint))"))
+        } else if let text = context.unusedProblem(of: account, in: session) {
+            findings.append(Finding(problem: "session \(session): \(text)"))
         }
         return findings
     }

@@ -109,6 +109,13 @@ extension CommandContext {
         }
     }
 
+    /// Returns a message if the service soon ends a session that is not used.
+    func unusedProblem(of account: Account, in session: SessionName) -> String? {
+        // Without an authority, the commands that need it report the reason.
+        let authority = try? authority(of: account, in: session)
+        return StateText.unused(account, authority?.unusedTokenLifetime, at: SystemWallClock().now, hint(for: session))
+    }
+
     /// Throws an error if a program prints the assertions of a session in a shared store: another machine could choose the
     /// program that this machine runs.
     ///

@@ -95,6 +95,17 @@ package enum StateText {
             + "are still signed in. If this continues, sign in again with `\(hint.command("login"))`."
     }
 
+    /// Returns a message if less than 30 days remain until the service ends a session that is not used.
+    ///
+    /// - Parameter lifetime: How long a refresh token stays valid if no refresh uses it; `nil` if this is unknown.
+    static func unused(_ account: Account, _ lifetime: Duration?, at now: Date, _ hint: CommandHint) -> String? {
+        guard let lifetime, account.credentials.refreshToken != nil else { return nil }
+        let end = account.credentials.issuedAt.addingTimeInterval(lifetime.seconds)
+        guard end.timeIntervalSince(now) < 30 * 24 * 3600 else { return nil }
+        return "\(account.issuer ?? "The service") ends this session if it is not refreshed before \(Self.date(end)). "
+            + "Run `\(hint.command("refresh"))`."
+    }
+
     static func narrowed(_ credentials: Credentials, _ hint: CommandHint) -> String? {
         let missing = credentials.signInScopes.filter { !credentials.scopes.contains($0) }
         guard !missing.isEmpty else { return nil }

@@ -29,6 +29,13 @@ package enum Suggestion {
             "unknown subcommand '\(word.shown)'", hint: meant.map { "did you mean '\($0)'?" })
     }
 
+    /// Returns a hint if an option of `login` has another name in other tools. The parser checks the argument that follows
+    /// such an option before it reports the option.
+    static func loginHint(in arguments: [String]) -> String? {
+        let names = arguments.compactMap { loginSynonyms[String($0.prefix { $0 != "=" })] }
+        return names.first.map { "did you mean '\($0)'?" }
+    }
+
     /// Returns the option that the user meant.
     ///
     /// - Parameters:

@@ -26,6 +26,11 @@ extension OAuthAuthority: ServiceAuthority {
         await resolvedService?.scopes.refreshTokenAdvice(usesBrowser: usesBrowser)
     }
 
+    package var unusedTokenLifetime: Duration? {
+        guard case .issuer(let service) = origin else { return nil }
+        return service.connection.serviceAtHost?.unusedTokenLifetime
+    }
+
     package func signInScopes() async -> [String] { await resolvedService?.scopes.known() ?? [] }
 
     package func endSessionURL() async -> String? {

@@ -62,6 +62,9 @@ public struct KnownService: Sendable, Hashable {
     /// Whether revoking a token leaves other sign-ins of the same user and program intact.
     var supportsPerGrantRevocation = false
 
+    /// How long a refresh token stays valid if no refresh uses it; `nil` if the service does not say.
+    var unusedTokenLifetime: Duration?
+
     /// Whether each session is bound to a key (RFC 9449), because the service issues no other tokens.
     var requiresProofs = false
 

@@ -33,6 +33,8 @@ extension KnownService {
         origins: ["https://api.github.com"],
         tokenURLs: ["https://github.com", "https://gist.github.com", "https://ghcr.io"],
         endedSessionNote: "of more than ten sign-ins to an app, GitHub ends the oldest",
+        // Source: the page of `refreshErrors`.
+        unusedTokenLifetime: .seconds(15_897_600),
         quirks: ServiceQuirks(
             subjectClaim: "id", usernameClaims: ["login"],
             profileClaims: [

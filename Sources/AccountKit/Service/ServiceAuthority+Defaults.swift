@@ -33,6 +33,7 @@ extension ServiceAuthority {
     package func signInService() async throws(AccountError) -> SignInService? { nil }
     package func signInResources() async throws(AccountError) -> [String] { [] }
     package var unmetRequirement: AccessRequirement? { nil }
+    package var unusedTokenLifetime: Duration? { nil }
     package func audienceProblem(of credentials: Credentials) -> AccountError? { nil }
     package func requiresClientID() async throws(AccountError) -> Bool { false }
     package func serviceDocumentation() async throws(AccountError) -> String? { nil }

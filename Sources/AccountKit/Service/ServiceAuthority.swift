@@ -38,6 +38,9 @@ package protocol ServiceAuthority: AccountAuthority {
     /// of them, or if the scopes of the service are unknown.
     func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice?
 
+    /// How long a refresh token stays valid if no refresh uses it; `nil` if this is unknown.
+    var unusedTokenLifetime: Duration? { get }
+
     /// Returns the scopes that a sign-in requests; an empty array if they are unknown.
     func signInScopes() async -> [String]
 

@@ -224,7 +224,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
             let wasSent = entry.pending.state == .unknown || entry.pending.state == .sending
             let stateIfNotDone: ChangeState =
                 switch outcome {
-                case .later where wasSent, .pause where wasSent: .unknown
+                case .later where wasSent, .pause where wasSent, .signIn where wasSent: .unknown
                 default: .queued
                 }
             try await note(

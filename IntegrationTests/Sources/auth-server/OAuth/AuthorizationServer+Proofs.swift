@@ -22,7 +22,8 @@ extension AuthorizationServer {
     func token(in request: Request) throws -> String? {
         guard let token = request.headers.token(of: "dpop") else {
             guard let token = request.headers.bearerToken else { return nil }
-            guard !settings.personality.comparesCaseOfScheme || request.headers[.authorization] == "Bearer " + token else {
+            guard !settings.personality.comparesCaseOfScheme || request.headers[.authorization] == "Bearer " + token
+            else {
                 throw BearerChallenge(.invalidToken, "the scheme is not Bearer")
             }
             // RFC 9449, section 7.2: a bound token is not valid as a Bearer token.
