@@ -28,6 +28,7 @@ task=${1:?usage: bootstrap.sh TASK}
         liblemonldap-ng-portal-perl:/usr/share/lemonldap-ng/portal libstring-random-perl:/usr/share/doc/libstring-random-perl
         libio-string-perl:/usr/share/doc/libio-string-perl starman:starman skopeo:skopeo docker-registry:docker-registry
         apache2-utils:htpasswd dovecot-submissiond:/usr/lib/dovecot/submission msmtp:msmtp)
+    peers=("${test[@]}" python3-venv:/usr/share/doc/python3-venv gh:gh oidc-agent-cli:oidc-token)
     clusters=("${test[@]}" etcd-server:etcd etcd-client:etcdctl)
     processes=("${clusters[@]}" gdb:gcore gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool
         dbus:dbus-run-session pass:pass gnupg:gpg swtpm:swtpm tpm2-tools:tpm2_unseal

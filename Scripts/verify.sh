@@ -15,7 +15,7 @@ trap 'rm -f "$log"' EXIT
 
 # MARK: The parts
 
-parts=(servers clusters processes simulation faults threads fuzz installed packages pictures benchmarks)
+parts=(servers peers clusters processes simulation faults threads fuzz installed packages pictures benchmarks)
 
 # counted COMMAND…: runs tests, and fails if no test ran. `swift test` itself succeeds if no test matches its filter.
 counted() {
@@ -37,6 +37,15 @@ integration_tests() {
 servers() {
     integration_tests ServerTests --xunit-output .build/servers.xml
     Scripts/services.py .build/servers-swift-testing.xml
+}
+
+# Other OAuth clients, which are asked the same as `account`. Writes the table in the article Services.
+peers() {
+    Scripts/build.sh root --product account
+    Scripts/build.sh integration --product auth-server
+    IntegrationTests/Fixtures/prepare.sh .build/peers-python Verification/Peers/requirements.txt \
+        authlib huggingface_hub mcp msal requests_oauthlib
+    .build/peers-python/bin/python -B Verification/Peers/peers.py --build "$(Scripts/build.sh root --show-bin-path)"
 }
 
 # Sessions in etcd clusters. Their leases expire if a busy machine sends keep-alives too late, so few of the tests run at a time.

@@ -66,7 +66,7 @@ struct IDTokenCommandTests {
             let given = try await user.account.with("ACCOUNT_TOKEN", "given")("token", "--id-token")
             #expect(given.exitCode == 64 && given.errors.contains("Unset it"), "\(given)")
             let both = try await user.account("token", "--id-token", "--audience", "api")
-            #expect(both.exitCode == 64 && both.errors.contains("omit --audience"), "\(both)")
+            #expect(both.exitCode == 64 && both.errors.contains("Omit --audience"), "\(both)")
             #expect(try await user.account("logout").exitCode == 0)
             let signedOut = try await user.account("token", "--id-token", "--json")
             #expect(signedOut.exitCode == 77, "\(signedOut)")
