@@ -87,20 +87,13 @@ import Testing
     }
 
     @Test func `The help of login machine shows its seven options`() {
-        let text = HelpDetail.$isShort.withValue(true) {
-            do {
-                _ = try AccountCommand<App>.parseAsRoot(["login machine", "--help"])
-                return ""
-            } catch {
-                return AccountCommand<App>.fullMessage(for: error)
-            }
-        }
+        let text = HelpDetail.$isShort.withValue(true) { MachineLoginCommand<App>.helpMessage(columns: 80) }
         for name in [
             "--client-credentials", "--client-secret-stdin", "--client-key", "--client-key-id",
             "--client-assertion-audience", "--workload", "--workload-grant",
         ] { #expect(text.contains("\n  \(name)"), "\(name)") }
         #expect(!text.contains("--device") && !text.contains("--redirect-uri"))
-        #expect(text.contains("account login machine "))
+        #expect(text.contains("login machine "))
     }
 
     @Test func `Accepts the earlier spellings of login`() throws {

@@ -326,10 +326,6 @@ public struct AuthenticatedClient: Sendable {
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: origin)
         }
-        // The refresh that follows the refusal requests a token with these claims.
-        if let claims = ClaimsChallenge(response) {
-            (authority as? OAuthAuthority)?.note(claims, insteadOf: credentials.accessToken)
-        }
         if let requirement = AccessRequirement(response, hiding: [credentials.accessToken]) {
             throw AccountError(requirement, at: origin, in: store.session)
         }
@@ -374,6 +370,10 @@ public struct AuthenticatedClient: Sendable {
     /// Returns the failure in a response that refuses the token: a 401, or a 400 or 403 that calls the token invalid. Returns
     /// `nil` for any other response.
     func refusal(in response: ServiceResponse, of credentials: Credentials) -> AuthorityError? {
+        // The refresh that follows the refusal requests a token with these claims.
+        if let claims = ClaimsChallenge(response) {
+            (authority as? OAuthAuthority)?.note(claims, insteadOf: credentials.accessToken)
+        }
         let parser = ResponseParser(.userInfo, quirks: quirks, isProved: credentials.requiresProof)
         if parser.namesInvalidToken(response) { return .unauthorized(error: "invalid_token") }
         do throws(AuthorityError) {

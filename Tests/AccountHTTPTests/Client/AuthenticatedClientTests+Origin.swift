@@ -138,11 +138,14 @@ extension AuthenticatedClientTests {
         }
     }
 
-    @Test(arguments: [
-        "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX19",
-        "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX0=", "bm90IEpTT04=", "",
-    ])
-    func `Refreshes once with the claims that an API requires, and repeats the request`(claims: String) async throws {
+    @Test(
+        arguments: [
+            "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX19",
+            "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX0=", "bm90IEpTT04=", "",
+        ], [false, true])
+    func `Refreshes once with the claims that an API requires, and repeats the request`(
+        claims: String, isForwarded: Bool
+    ) async throws {
         let isValid = claims.hasPrefix("eyJ") && !claims.hasSuffix("=")
         try await LoopbackServer.run { request, _ in
             switch (request.target, request.headers["authorization"]) {
@@ -159,7 +162,12 @@ extension AuthenticatedClientTests {
                 issuer: server.address, clientID: "tool", endpoints: .all(at: server.address))
             let store = try await AccountStore.inMemory(signedIn: account)
             let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
-            #expect(try await client.get("/me").head.status == 200)
+            if isForwarded {
+                let request = ForwardedRequest(method: "GET", url: server.address + "/me")
+                #expect(try await authority.forward(request, for: store, checking: { _ in }).status == 200)
+            } else {
+                #expect(try await client.get("/me").head.status == 200)
+            }
             let refreshes = server.requests.filter { $0.target == "/token" }
             let required = "claims=%7B%22access_token%22%3A%7B%22acrs%22%3A%7B%22essential%22%3Atrue"
             #expect(refreshes.map { $0.body.contains(required) } == [isValid])
