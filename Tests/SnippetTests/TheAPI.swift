@@ -91,6 +91,7 @@ enum TheAPI {
 
 // snippet.service
 struct NotesService: TokenAuthority {
+    var issuer: String? { nil }
     let user: @Sendable (_ token: Secret) async throws -> (id: Int, name: String, error: String?)
 
     func verify(_ account: Account) async throws -> Identity {

@@ -8,6 +8,7 @@ import Testing
 // snippet.tokens
 /// A login that returns only tokens, and no user.
 struct TokenLogin: PasswordAuthority {
+    var issuer: String? { nil }
     let client: LoginClient
 
     func signIn(username: String, password: Secret) async throws -> Account {

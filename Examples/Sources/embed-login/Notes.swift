@@ -32,6 +32,7 @@ struct Player: Codable {
 
 /// The service's own API: requests and responses are JSON, and a `code` in the response names the error.
 struct JSONAPI: PasswordAuthority {
+    var issuer: String? { nil }
     let client: LoginClient
 
     init(timeout: Duration = .seconds(5), logger: Logger? = nil) throws(AccountError) {
