@@ -20,7 +20,8 @@ import Logging
             let points = try user.profile.decoded(as: Player.self).points ?? 0
             print("Hello \(user.displayName), you have \(points) points.")
         case .unverified(let user, let why): print("Hello \(user.displayName). (\(why))")
-        case .signedOut, .unreadable: print("Hello stranger. Sign in with `notes account login`.")
+        case .signedOut: print("Hello stranger. Sign in with `notes account login`.")
+        case .unreadable(let error): throw error  // says what is wrong and what to do; the file is unchanged
         }
     }
 }
