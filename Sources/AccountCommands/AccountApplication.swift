@@ -1,5 +1,6 @@
 public import AccountKit
 public import Logging
+import AccountSupport
 
 /// An app with account commands.
 ///
@@ -144,15 +145,16 @@ extension AccountApplication {
 
 /// A service, with the options of a sign-in.
 public struct AccountService: Sendable, Equatable, Codable {
-    /// The name of a known service, such as `github`.
-    package var name: String?
+    /// The name of one of the app's ``AccountApplication/services``, such as `github`; `nil` if the user passed only a URL.
+    public internal(set) var name: String?
 
     /// The URL of an API whose authorization server the user signs in to (RFC 9728); `nil` if the user named the
     /// service itself. An app creates an authority that asks the API, such as an `OAuthAuthority`.
     public var url: String?
 
     /// The issuer's URL (RFC 8414, section 2). Next to ``url``, the authorization server that the user named, or the one
-    /// that issued the account.
+    /// that issued the account. If the user chose a service by its ``name``, the issuer of its description, unless the user
+    /// named another address.
     public var issuer: String?
 
     /// Whether the user named the ``issuer`` next to the ``url``, so that the next sign-in at this URL uses it again.
@@ -335,6 +337,15 @@ public struct ServiceDescription: Sendable {
         self.endedSessionNote = endedSessionNote
     }
 
+    /// Returns the issuer.
+    ///
+    /// - Throws: `invalidArgument` if the user must name it.
+    func defaultIssuer() throws(AccountError) -> String {
+        guard needsIssuer else { return issuer }
+        throw AccountError(
+            .invalidArgument, "\(title) has an address for each customer", hint: "pass this URL: \(issuer)")
+    }
+
     /// Returns whether a name means this service, in any case.
     func isNamed(_ name: String) -> Bool {
         let name = name.lowercased()
@@ -346,6 +357,23 @@ extension AccountApplication {
     /// Returns the service with a name, in any case.
     static func service(named name: String?) -> ServiceDescription? {
         name.flatMap { name in services.first { $0.isNamed(name) } }
+    }
+
+    /// Returns the service that the user chose by its name.
+    ///
+    /// - Throws: `invalidArgument` if the app has no service with this name.
+    static func chosenService(named name: String) throws(AccountError) -> ServiceDescription {
+        if let service = service(named: name) { return service }
+        guard !services.isEmpty else {
+            throw AccountError(
+                .invalidArgument, "this tool knows no service by its name", hint: "omit --service, and pass a URL")
+        }
+        let names = services.map(\.name)
+        throw AccountError(
+            .invalidArgument, "there is no known service '\(name.shown)'",
+            hint: (Suggestion.nearest(to: name, among: names).map { "did you mean '\($0)'? T" } ?? "t")
+                + "he known services are \(names.joined(separator: ", ")). For any other service, omit --service, and pass its URL"
+        )
     }
 
     /// Returns the name of the service at an address without `https://`, such as `github.com`, or with a name.

@@ -53,20 +53,11 @@ enum StandAlone: AccountApplication {
     static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         let service = options.service
         let known = service.name.flatMap { KnownService.named($0) }
-        if service.name != nil, known == nil {
-            let names = KnownService.all.map(\.name)
-            let meant = service.name.flatMap { Suggestion.nearest(to: $0, among: names) }
-            throw AccountError(
-                .invalidArgument, "there is no known service '\((service.name ?? "").shown)'",
-                hint: (meant.map { "did you mean '\($0)'? T" } ?? "t")
-                    + "he known services are \(names.joined(separator: ", ")). For any other service, omit --service, and pass its URL"
-            )
-        }
         if let words = service.workload, service.url == nil {
             return try authority(forWorkload: words, with: options)
         }
         if let url = service.url { return try authority(at: url, with: options) }
-        guard let issuer = try issuer(of: service, known) else {
+        guard let issuer = service.issuer else {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown",
                 hint:
@@ -90,15 +81,6 @@ enum StandAlone: AccountApplication {
         #endif
     }
 
-    private static func issuer(
-        of service: AccountService, _ known: KnownService?
-    ) throws(AccountError) -> String? {
-        if let issuer = service.issuer { return issuer }
-        guard let known, !known.hasDefaultIssuer else { return known?.issuer }
-        throw AccountError(
-            .invalidArgument, "\(known.title) has an address for each customer", hint: "pass this URL: \(known.issuer)")
-    }
-
     #if Signatures
     private static func clientKey(of service: AccountService) -> ClientKey? {
         service.clientKeyPath.map {
@@ -118,8 +100,7 @@ enum StandAlone: AccountApplication {
         forWorkload words: [String], with options: AuthorityOptions
     ) throws(AccountError) -> any AccountAuthority {
         let service = options.service
-        let known = service.name.flatMap { KnownService.named($0) }
-        guard let issuer = try issuer(of: service, known) else {
+        guard let issuer = service.issuer else {
             throw AccountError(
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
                 hint: "pass the URL of the service")
