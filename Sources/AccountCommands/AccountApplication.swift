@@ -192,7 +192,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     public var clientAuthentication: String?
 
     /// The URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document).
-    package var clientMetadataURL: String?
+    public internal(set) var clientMetadataURL: String?
 
     /// Whether a sign-in binds the tokens to a key of the session (RFC 9449). With `nil`, the authority decides.
     public var bindsTokens: Bool?
@@ -207,19 +207,20 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The user name, for a service that does not identify the user. This property is not stored.
     public var username: String?
 
-    /// The client secret that the user entered. AccountKit encrypts the secret and stores it with the account, not with
-    /// the service. For a client without a user, the secret comes from `<PREFIX>_CLIENT_SECRET`, and is not stored.
+    /// The client secret that the user entered, or the one in `<PREFIX>_CLIENT_SECRET` if it may belong to this client.
+    /// AccountKit encrypts the secret and stores it with the account, not with the service. For a client without a user,
+    /// it is not stored.
     public var clientSecret: Secret?
 
     /// The absolute path of the private key with which the client authenticates, instead of with a secret; `nil` without
     /// a key. The account of a client contains the path, so it is not stored with the service.
-    package var clientKeyPath: String?
+    public internal(set) var clientKeyPath: String?
 
     /// The key ID in the assertions that the key signs (RFC 7515, section 4.1.4).
-    package var clientKeyID: String?
+    public internal(set) var clientKeyID: String?
 
     /// The audience of these assertions, or of the assertions of a workload. With `nil`, it is the issuer.
-    package var clientAssertionAudience: String?
+    public internal(set) var clientAssertionAudience: String?
 
     /// The source of the assertions of a workload, as words; `nil` for other sign-ins. The account contains the source,
     /// so it is not stored with the service.
@@ -231,7 +232,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
     /// and for an account that is stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
-    package private(set) var acceptsGivenSecret = true
+    private(set) var acceptsGivenSecret = true
 
     /// Creates a service, with the issuer, the client ID of the app there, and the ``url`` of an API.
     public init(issuer: String? = nil, clientID: String? = nil, url: String? = nil) {
@@ -263,6 +264,13 @@ public struct AccountService: Sendable, Equatable, Codable {
         workload = account.credentials.machine?.workload
         if workload != nil { clientAssertionAudience = account.credentials.machine?.assertionAudience }
         workloadGrant = workload == nil ? nil : account.credentials.machine?.type
+    }
+
+    /// Adds the client secret in the environment if it may belong to this client. By the URL of an API and without a client
+    /// ID, the tool registers itself.
+    mutating func accept(_ secret: Secret) {
+        guard acceptsGivenSecret, clientSecret == nil, url == nil || clientID != nil else { return }
+        clientSecret = secret
     }
 
     private static func covers(_ resource: String, _ url: String) -> Bool {

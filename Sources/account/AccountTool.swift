@@ -69,8 +69,7 @@ enum StandAlone: AccountApplication {
         let authority = try OAuthAuthority(
             issuer: issuer,
             clientID: service.clientID ?? (known == nil && home?.isSelfHosted != false ? Self.clientID : nil),
-            clientSecret: service.clientSecret
-                ?? (service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil),
+            clientSecret: service.clientSecret,
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
             options: requestOptions(of: service), service: known, timeout: options.timeout, logger: options.logger)
         #if Signatures
@@ -139,9 +138,6 @@ enum StandAlone: AccountApplication {
             identifier: service.clientID, secret: service.clientSecret, metadataURL: service.clientMetadataURL,
             name: "account")
         client.registrations = try clientRegistrations(logger: options.logger)
-        if service.clientID != nil, client.secret == nil, service.acceptsGivenSecret {
-            client.secret = Environment.value(secretVariable).map { Secret($0) }
-        }
         if let words = service.workload {
             (client.registrations, client.secret) = (nil, nil)
             try client.identify(by: workload(words, of: service), grant: workloadGrant(of: service))

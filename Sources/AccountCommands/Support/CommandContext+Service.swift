@@ -135,6 +135,10 @@ extension CommandContext {
 
     func authority(for service: AccountService, timeout: Duration) throws -> any ServiceAuthority {
         try checkProgram(of: service.workload)
+        var service = service
+        if App.acceptsIssuer, let secret = Environment.value(App.clientSecretVariable) {
+            service.accept(Secret(secret))
+        }
         let options = AuthorityOptions(service: service, timeout: timeout, logger: logger)
         return try App.authority(with: options).serviceAuthority
     }
