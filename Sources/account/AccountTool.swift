@@ -148,10 +148,13 @@ enum StandAlone: AccountApplication {
         try refuseClientKey(of: service)
         #endif
         client.registersAgain = service.registersAgain
-        return try OAuthAuthority(
-            api: url, issuer: service.issuer, client: client, scopes: service.exactScopes,
+        // An account names its issuer too, also if only the API named it.
+        let isNamed = service.isIssuerNamed == true
+        let authority = try OAuthAuthority(
+            api: url, issuer: isNamed ? service.issuer : nil, client: client, scopes: service.exactScopes,
             additionalScopes: service.additionalScopes, options: requestOptions(of: service), timeout: options.timeout,
             logger: options.logger)
+        return isNamed ? authority : service.issuer.map(authority.choosing) ?? authority
     }
 
     private static func requestOptions(of service: AccountService) -> OAuthRequestOptions {
