@@ -77,6 +77,16 @@ import Testing
         #expect(try !machine("--scope", "reports.read").isGiven, "the session is renewed as before")
     }
 
+    @Test(arguments: ["--client-secret-stdin", "--client-key=key.pem", "--client-key-id=1"])
+    func `Suggests login machine for an option of a client`(option: String) throws {
+        let error = try #require(throws: (any Error).self) { try parse(option, "https://auth.example.com") }
+        let name = option.prefix { $0 != "=" }
+        #expect(
+            LoginCommand<App>.message(for: error) == "\(name) is for a sign-in without a user\nuse `login machine`")
+        let hint = LoginCommand<App>.secretHint(CommandHint(tool: "account", session: try SessionName("ci")))
+        #expect(hint.contains("`account login machine --session ci` with --client-secret-stdin"))
+    }
+
     @Test(arguments: [
         ["--client-key", "key.pem", "--client-secret-stdin"], ["--client-key-id", "1"],
         ["--client-key", "key.pem", "--workload", "gitlab"], ["--workload-grant", "jwt-bearer"],
