@@ -87,6 +87,13 @@ import Testing
         #expect(hint.contains("`account login machine --session ci` with --client-secret-stdin"))
     }
 
+    @Test func `Suggests login machine if machine follows an option`() throws {
+        let error = try #require(throws: (any Error).self) { try parse("--session", "ci", "machine") }
+        #expect(
+            LoginCommand<App>.message(for: error)
+                == "the argument is not a URL\nwrite `login machine` before the options")
+    }
+
     @Test(arguments: [
         ["--client-key", "key.pem", "--client-secret-stdin"], ["--client-key-id", "1"],
         ["--client-key", "key.pem", "--workload", "gitlab"], ["--workload-grant", "jwt-bearer"],

@@ -122,6 +122,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         try Self.check(url, serviceName, issuer) {
             // The argument may be a token, so the messages don't repeat it.
             if let hint = Suggestion.loginHint(in: CommandLine.arguments) { return hint }
+            if App.acceptsIssuer, url == "machine" { return "write `login machine` before the options" }
             if ways.withToken { return "--with-token reads the token from standard input" }
             return ways.password ? "--password prompts for the password" : nil
         }
