@@ -39,6 +39,19 @@ import Testing
         #expect(!answers.options(withSession: false).contains("--issuer"))
     }
 
+    @Test func `Advises to enable the grant of the way that the user chose`() throws {
+        var answers = LoginConversation<App>.Answers(url: "https://api.example.com")
+        answers.choose(.device, isFirst: true)
+        #expect(answers.options(withSession: false) == ["https://api.example.com"])
+        #expect(LoginConversation<App>.grant(for: answers.expectedWay) == "the device authorization grant")
+        answers.choose(.password, isFirst: false)
+        #expect(answers.options(withSession: false) == ["https://api.example.com", "--password"])
+        #expect(LoginConversation<App>.grant(for: answers.expectedWay) == "the password grant")
+        #expect(try parse("--device").givenWay == .device)
+        #expect(try parse("--username", "alice").givenWay == .password)
+        #expect(try parse().givenWay == nil)
+    }
+
     @Test func `Accepts all options of an authorization request`() throws {
         let command = try parse(
             "--redirect-uri", "http://127.0.0.1:8400/callback", "--audience", "api", "--resource", "https://a.example",

@@ -461,13 +461,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         return advised
     }
 
-    private func way(
-        for authority: any ServiceAuthority, of service: AccountService
-    ) throws(AccountError) -> SignInWay {
+    /// The way that an option chooses; `nil` without such an option.
+    var givenWay: SignInWay? {
         if ways.device { return .device }
         if ways.web || ways.paste { return .browser }
         if ways.withToken { return .token }
-        if ways.usesPassword || username != nil { return .password }
+        return ways.usesPassword || username != nil ? .password : nil
+    }
+
+    private func way(
+        for authority: any ServiceAuthority, of service: AccountService
+    ) throws(AccountError) -> SignInWay {
+        if let givenWay { return givenWay }
         // An app that signs in as itself needs no user, and so no terminal.
         if !App.acceptsIssuer, !App.offers([.device, .browser, .password, .token]), App.offers([.client]) {
             return .client
