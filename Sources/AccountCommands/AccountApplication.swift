@@ -33,7 +33,8 @@ public protocol AccountApplication: Sendable {
     /// Whether the user chooses the service, by its URL or its name.
     static var acceptsIssuer: Bool { get }
 
-    /// The services that `login` offers by name on a terminal, if ``acceptsIssuer`` is `true`.
+    /// The services that the user can choose by name, if ``acceptsIssuer`` is `true`. The commands pass the issuer of a chosen
+    /// service to ``authority(with:)``, and refuse other names.
     static var services: [ServiceDescription] { get }
 
     /// The client ID for services at which the user did not register a client; `nil` if each service requires a
