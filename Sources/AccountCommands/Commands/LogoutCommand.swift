@@ -94,17 +94,19 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         } catch {
             work = "unreadable changes (\(error.userText))"
         }
+        var advice = "send or export the changes first, or sign out with --force"
         if work == nil, try await store.hasOfflineDataOfEndedSession() {
             work = "the offline data of the user whose session the service ended"
+            advice = "to keep the data, sign in with `\(context.hint.command("login"))`; to remove it, use --force"
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, question, hint: "send or export the changes first, or sign out with --force")
+            throw AccountError(.busy, question, hint: advice)
         }
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""
         guard answer.lowercased().hasPrefix("y") else {
-            throw AccountError(.cancelled, "you are still signed in")
+            throw AccountError(.cancelled, store.account == nil ? "nothing was removed" : "you are still signed in")
         }
         return data
     }
@@ -155,7 +157,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 "Signed out\(place). The archive could not be opened, so it was moved to \(archive); the service was "
                 + "not notified, because the tokens cannot be read."
         }
-        guard let account = report.account else { return "No user was signed in\(place)." }
+        guard let account = report.account else {
+            let removed = report.removedKeptData ? " The data of the session that the service ended was removed." : ""
+            return "No user was signed in\(place).\(removed)"
+        }
         return "Signed out \(account.signedOutText)\(place)."
             + report.revocation.text(service: account.issuer ?? "The service", endingAt: page)
     }
