@@ -42,7 +42,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign out")
-        let sessions = all ? try await context.sessions() : [context.session]
+        var sessions = [context.session]
+        // A sign-out creates no session.
+        if all || context.session != .default {
+            let known = try await context.sessions()
+            sessions = all ? known : sessions.filter { known.contains($0) }
+        }
         if sessions.isEmpty, !options.json { Terminal.say("No user is signed in.") }
         var parts: [Document.Part] = []
         var failure: AccountError?
