@@ -34,8 +34,7 @@ def main():
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="account-speed-") as folder:
         machine = speed.Machine(folder, *sys.argv[1:])
         for command in COMMANDS:
-            # Without the service, a refresh fails.
-            profile = machine.profile(machine.account, *command, options=["--demangle=no"], check=False)
+            profile = machine.profile(machine.account, *command, options=["--demangle=no"])
             names = functions(profile)
             if not any(name.startswith("$s10AccountKit") for name in names):
                 sys.exit(f"symbol_order.py: {' '.join(command)} ran no function of AccountKit: does the program have symbols?")
