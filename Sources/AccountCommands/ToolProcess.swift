@@ -132,7 +132,8 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             let message = message(for: error)
             // The parser shows an error without a description as Swift does.
             let isSwift = error.ownDescription == nil && message == "\(error)"
-            Terminal.say("\(CommandLine.toolName): \(isSwift ? error.userText : message)")
+            let shown = ArgumentSecrets.given.hidden(in: isSwift ? error.userText : message)
+            Terminal.say("\(CommandLine.toolName): \(shown)")
             return code
         }
         guard code == .success else {

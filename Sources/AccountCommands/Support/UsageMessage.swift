@@ -30,6 +30,10 @@ enum UsageMessage {
             hint = String(advice.drop { ": .".contains($0) }).lowercasingFirst
             if hint?.last == "." { hint?.removeLast() }
         }
+        // The value may be a secret: `--password` takes none.
+        if let value = message.firstRange(of: ", but '"), message[..<value.lowerBound].hasSuffix("not take any value") {
+            message = String(message[..<value.lowerBound])
+        }
         if message.last == "." { message.removeLast() }
         // Advice that is not a question needs no help text.
         let advice = hint.map { $0.hasSuffix("?") ? "\($0) S\(see.dropFirst())" : $0 }
