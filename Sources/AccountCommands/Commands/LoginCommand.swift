@@ -156,11 +156,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !ways.withToken, !stepUp,
-            !machine.isGiven,
-            let answers = try await LoginConversation(context: context).answers(beside: self)
+            !machine.isGiven
         else { return try await signIn(in: context, answering: nil) }
-        guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
-        try await signIn(in: session, answering: answers)
+        try await LoginConversation(context: context).signIn(beside: self) { answers in
+            guard let session = answers?.session else { return try await signIn(in: context, answering: answers) }
+            try await signIn(in: session, answering: answers)
+        }
     }
 
     private func signIn(in session: SessionName, answering answers: LoginConversation<App>.Answers?) async throws {
@@ -220,6 +221,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         /// Whether to ask for the token, because the user chose this way in the conversation.
         let asksForToken: Bool
 
+        /// Whether the answer `b` goes back to the previous question of the conversation.
+        let goesBack: Bool
+
         /// Whether the options or the account request a sign-in without a user.
         let isMachine: Bool
 
@@ -249,7 +253,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         return Plan(
             service: service, authority: authority, way: way, asksForToken: answers?.way == .token,
-            isMachine: isMachine,
+            goesBack: answers != nil, isMachine: isMachine,
             isWorkload: machine.workload != nil || repeated?.credentials.machine?.workload != nil,
             extended: extended)
     }
@@ -269,7 +273,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     try await registeringAgain(at: authority) {
                         try await signInWithBrowserOrDevice(store, authority, question)
                     }
-                case .password: try await signInWithPassword(store, authority)
+                case .password: try await signInWithPassword(store, authority, goesBack: plan.goesBack)
                 case .token: try await signInWithToken(store, authority, context.hint, asks: plan.asksForToken)
                 case .client: try await signInAsClient(store, authority)
                 }
