@@ -115,6 +115,21 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         }
     }
 
+    /// Returns the help that a user or a command without a subcommand requests.
+    static func help(for error: any Error, showingAll showsAll: Bool, tool: String) -> String {
+        let complete = fullMessage(for: error)
+        var short = HelpDetail.$isShort.withValue(true) { fullMessage(for: error) }
+        if let path = HelpText.path(in: complete), path != HelpText.path(in: short) {
+            // The short tree lacks the command, so take its path from the complete tree.
+            do {
+                _ = try parseAsRoot(path.dropFirst() + ["--help"])
+            } catch {
+                short = HelpDetail.$isShort.withValue(true) { fullMessage(for: error) }
+            }
+        }
+        return HelpText.shown(short, complete: complete, showsAll: showsAll, tool: tool)
+    }
+
     /// Prints an error in the format of all errors, or a requested text such as the help.
     ///
     /// - Returns: The exit code.
@@ -148,9 +163,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         do {
-            let short = HelpDetail.$isShort.withValue(true) { fullMessage(for: error) }
-            let shown = HelpText.shown(short, complete: text, showsAll: showsAll, tool: CommandLine.toolName)
-            try Terminal.printText(shown + "\n")
+            try Terminal.printText(help(for: error, showingAll: showsAll, tool: CommandLine.toolName) + "\n")
             return code
         } catch let error as AccountError {
             Terminal.say(error)

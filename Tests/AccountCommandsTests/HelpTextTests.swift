@@ -109,6 +109,17 @@ import Testing
         #expect(Seconds(argument: "soon") == nil)
     }
 
+    @Test(arguments: ["rule", "setup"])
+    func `A command without a subcommand shows its own help`(name: String) throws {
+        let command = try #require(
+            AccountCommand<App>.groups.flatMap(\.subcommands).first { $0.configuration.commandName == name })
+        let text = AccountCommand<App>.help(
+            for: CleanExit.helpRequest(command), showingAll: false, tool: "account")
+        #expect(text.contains("\nUSAGE: account \(name) "), "\(text)")
+        #expect(text.hasPrefix("OVERVIEW: \(command.configuration.abstract)\n"), "\(text)")
+        #expect(!text.contains("  login "), "\(text)")
+    }
+
     // MARK: The end of the help
 
     @Test func `The help ends with the command for the rest, and with its article`() {

@@ -46,11 +46,17 @@ package enum HelpText {
 
     /// Returns the account command that a usage describes, such as `["key", "add"]`; `nil` for a command of the app.
     private static func command(in usage: Substring) -> [String]? {
-        let words = usage.split(separator: " ")
-            .prefix { !"[<-(".contains($0.first ?? "[") }.map(String.init)
+        let words = path(of: usage)
         // `account` is the name of the tool, or the first subcommand of the app.
         guard let start = words.prefix(2).firstIndex(of: "account") else { return nil }
         return Array(words[(start + 1)...])
+    }
+
+    /// Returns the names of the tool and the command that a help text is about; `nil` for another text.
+    static func path(in text: String) -> [String]? { usage(in: text).map(path) }
+
+    private static func path(of usage: Substring) -> [String] {
+        usage.split(separator: " ").prefix { !"[<-(".contains($0.first ?? "[") }.map(String.init)
     }
 
     /// Returns an account command for the user to type; see ``folded(_:)``.
