@@ -95,6 +95,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                 Array(CommandLine.arguments.dropFirst()), isAccount: isAccount)
             do {
                 try CommandLine.checkArguments()
+                try checkHelp(given.words)
                 try await body(given.words)
                 code = .success
             } catch {
@@ -112,6 +113,23 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             // Wait only after all output.
             await SignalGuard.shared.finishPendingRequests()
             endProcess(code)
+        }
+    }
+
+    /// Throws an error for `help` with an unknown command, for which the parser would show the help of the parent
+    /// command.
+    static func checkHelp(_ arguments: [String]) throws {
+        guard arguments.first == "help" else { return }
+        var subcommands = configuration.subcommands
+        // Without subcommands, `help` is an argument.
+        guard !subcommands.isEmpty else { return }
+        for (index, word) in arguments.dropFirst().enumerated() where !word.hasPrefix("-") {
+            let named = subcommands.first { $0._commandName == word || $0.configuration.aliases.contains(word) }
+            guard let named else {
+                if index == 0, word == "help" { continue }
+                throw Suggestion.unknownSubcommand(word, among: subcommands)
+            }
+            subcommands = named.configuration.subcommands
         }
     }
 
@@ -152,14 +170,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         guard code == .success else {
-            let name = CommandLine.toolName
-            // The parser's text contains "See 'notes account login --help' for more information."
-            var help = text.firstRange(of: "  See '").map { String(text[$0.upperBound...].prefix { $0 != "'" }) }
-            // If a command was parsed again, the text omits the name of the app.
-            if let text = help, text.hasPrefix("account "), name.hasSuffix(" account") {
-                help = name + text.dropFirst("account".count)
-            }
-            Terminal.say(UsageMessage.error(message(for: error), help: help ?? name + " --help"))
+            Terminal.say(UsageMessage.error(error, of: Self.self, tool: CommandLine.toolName))
             return code
         }
         do {

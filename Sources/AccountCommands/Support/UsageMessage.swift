@@ -8,6 +8,61 @@ extension ValidationError {
 
 /// The message of an error in the arguments, in the format of all errors.
 enum UsageMessage {
+    /// Returns an error of the parser, or a `ValidationError` of a command, with the help of the command that it is about.
+    ///
+    /// - Parameter tool: The name of the account commands, such as `notes account`.
+    static func error(_ error: any Error, of root: any ParsableCommand.Type, tool: String) -> AccountError {
+        var text = root.message(for: error)
+        // An error that `run()` throws does not name the command.
+        guard !(error is ValidationError), let words = command(in: root.fullMessage(for: error)) else {
+            return self.error(text, help: "\(tool) --help")
+        }
+        var help = words.joined(separator: " ")
+        // If a command was parsed again, the text omits the name of the app.
+        if words.first == "account", tool.hasSuffix(" account") { help = tool + help.dropFirst("account".count) }
+        var path = words.dropFirst(words.first == root._commandName ? 1 : 0)
+        var command = root
+        while let name = path.first,
+            let named = command.configuration.subcommands.first(where: { $0._commandName == name })
+        {
+            (command, path) = (named, path.dropFirst())
+        }
+        if let word = unexpectedWord(in: text), !command.configuration.subcommands.isEmpty {
+            text = Suggestion.unknownSubcommand(word, among: command.configuration.subcommands).message
+        } else if text.hasPrefix("unknown subcommand "), help.hasSuffix(" status") {
+            // A default subcommand reports the words that are not subcommands.
+            help.removeLast(" status".count)
+        } else if help.hasPrefix("\(tool) "), namesHiddenOption(text, of: command) {
+            return self.error(text, help: "\(tool) help\(help.dropFirst(tool.count)) --all")
+        }
+        return self.error(text, help: "\(help) --help")
+    }
+
+    /// Returns the words in a text of the parser such as "See 'notes account login --help' for more information."
+    private static func command(in text: String) -> [String]? {
+        guard let start = text.firstRange(of: "  See '")?.upperBound else { return nil }
+        return text[start...].prefix { $0 != "'" }.split(separator: " ").filter { !$0.hasPrefix("-") }.map(String.init)
+    }
+
+    /// Returns the first word in a message such as "2 unexpected arguments: 'a', 'b'".
+    private static func unexpectedWord(in message: String) -> String? {
+        let parts = message.split(separator: "'", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].lowercased().firstRange(of: "unexpected argument") != nil else { return nil }
+        let word = parts[1].firstRange(of: "', '").map { parts[1][..<$0.lowerBound] } ?? parts[1].dropLast()
+        return String(word)
+    }
+
+    /// Returns whether a message names an option that only the complete help shows.
+    private static func namesHiddenOption(_ message: String, of command: any ParsableCommand.Type) -> Bool {
+        func help(isShort: Bool) -> String {
+            HelpDetail.$isShort.withValue(isShort) { command.helpMessage(columns: 200) }
+        }
+        let options = message.split { !$0.isLetter && !$0.isNumber && $0 != "-" }.filter { $0.hasPrefix("--") }
+        guard !options.isEmpty else { return false }
+        let (short, complete) = (help(isShort: true), help(isShort: false))
+        return options.contains { short.firstRange(of: "\($0) ") == nil && complete.firstRange(of: "\($0) ") != nil }
+    }
+
     /// Returns an error with the advice in its hint.
     ///
     /// - Parameters:
