@@ -1,5 +1,6 @@
 public import AccountKit
 public import Logging
+import AccountSupport
 
 /// An app with account commands.
 ///
@@ -32,7 +33,8 @@ public protocol AccountApplication: Sendable {
     /// Whether the user chooses the service, by its URL or its name.
     static var acceptsIssuer: Bool { get }
 
-    /// The services that `login` offers by name on a terminal, if ``acceptsIssuer`` is `true`.
+    /// The services that the user can choose by name, if ``acceptsIssuer`` is `true`. The commands pass the issuer of a chosen
+    /// service to ``authority(with:)``, and refuse other names.
     static var services: [ServiceDescription] { get }
 
     /// The client ID for services at which the user did not register a client; `nil` if each service requires a
@@ -144,15 +146,16 @@ extension AccountApplication {
 
 /// A service, with the options of a sign-in.
 public struct AccountService: Sendable, Equatable, Codable {
-    /// The name of a known service, such as `github`.
-    package var name: String?
+    /// The name of one of the app's ``AccountApplication/services``, such as `github`; `nil` if the user passed only a URL.
+    public internal(set) var name: String?
 
     /// The URL of an API whose authorization server the user signs in to (RFC 9728); `nil` if the user named the
     /// service itself. An app creates an authority that asks the API, such as an `OAuthAuthority`.
     public var url: String?
 
     /// The issuer's URL (RFC 8414, section 2). Next to ``url``, the authorization server that the user named, or the one
-    /// that issued the account.
+    /// that issued the account. If the user chose a service by its ``name``, the issuer of its description, unless the user
+    /// named another address.
     public var issuer: String?
 
     /// Whether the user named the ``issuer`` next to the ``url``, so that the next sign-in at this URL uses it again.
@@ -190,7 +193,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     public var clientAuthentication: String?
 
     /// The URL of a client ID metadata document (draft-ietf-oauth-client-id-metadata-document).
-    package var clientMetadataURL: String?
+    public internal(set) var clientMetadataURL: String?
 
     /// Whether a sign-in binds the tokens to a key of the session (RFC 9449). With `nil`, the authority decides.
     public var bindsTokens: Bool?
@@ -205,19 +208,20 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// The user name, for a service that does not identify the user. This property is not stored.
     public var username: String?
 
-    /// The client secret that the user entered. AccountKit encrypts the secret and stores it with the account, not with
-    /// the service. For a client without a user, the secret comes from `<PREFIX>_CLIENT_SECRET`, and is not stored.
+    /// The client secret that the user entered, or the one in `<PREFIX>_CLIENT_SECRET` if it may belong to this client.
+    /// AccountKit encrypts the secret and stores it with the account, not with the service. For a client without a user,
+    /// it is not stored.
     public var clientSecret: Secret?
 
     /// The absolute path of the private key with which the client authenticates, instead of with a secret; `nil` without
     /// a key. The account of a client contains the path, so it is not stored with the service.
-    package var clientKeyPath: String?
+    public internal(set) var clientKeyPath: String?
 
     /// The key ID in the assertions that the key signs (RFC 7515, section 4.1.4).
-    package var clientKeyID: String?
+    public internal(set) var clientKeyID: String?
 
     /// The audience of these assertions, or of the assertions of a workload. With `nil`, it is the issuer.
-    package var clientAssertionAudience: String?
+    public internal(set) var clientAssertionAudience: String?
 
     /// The source of the assertions of a workload, as words; `nil` for other sign-ins. The account contains the source,
     /// so it is not stored with the service.
@@ -229,7 +233,7 @@ public struct AccountService: Sendable, Equatable, Codable {
     /// Whether the commands may send a client secret from the environment to this service. They send it at a sign-in,
     /// and for an account that is stored without its client secret, if the user chose its session. Other
     /// accounts contain their client secret. This property is not stored.
-    package private(set) var acceptsGivenSecret = true
+    private(set) var acceptsGivenSecret = true
 
     /// Creates a service, with the issuer, the client ID of the app there, and the ``url`` of an API.
     public init(issuer: String? = nil, clientID: String? = nil, url: String? = nil) {
@@ -261,6 +265,13 @@ public struct AccountService: Sendable, Equatable, Codable {
         workload = account.credentials.machine?.workload
         if workload != nil { clientAssertionAudience = account.credentials.machine?.assertionAudience }
         workloadGrant = workload == nil ? nil : account.credentials.machine?.type
+    }
+
+    /// Adds the client secret in the environment if it may belong to this client. By the URL of an API and without a client
+    /// ID, the tool registers itself.
+    mutating func accept(_ secret: Secret) {
+        guard acceptsGivenSecret, clientSecret == nil, url == nil || clientID != nil else { return }
+        clientSecret = secret
     }
 
     private static func covers(_ resource: String, _ url: String) -> Bool {
@@ -335,6 +346,15 @@ public struct ServiceDescription: Sendable {
         self.endedSessionNote = endedSessionNote
     }
 
+    /// Returns the issuer.
+    ///
+    /// - Throws: `invalidArgument` if the user must name it.
+    func defaultIssuer() throws(AccountError) -> String {
+        guard needsIssuer else { return issuer }
+        throw AccountError(
+            .invalidArgument, "\(title) has an address for each customer", hint: "pass this URL: \(issuer)")
+    }
+
     /// Returns whether a name means this service, in any case.
     func isNamed(_ name: String) -> Bool {
         let name = name.lowercased()
@@ -346,6 +366,23 @@ extension AccountApplication {
     /// Returns the service with a name, in any case.
     static func service(named name: String?) -> ServiceDescription? {
         name.flatMap { name in services.first { $0.isNamed(name) } }
+    }
+
+    /// Returns the service that the user chose by its name.
+    ///
+    /// - Throws: `invalidArgument` if the app has no service with this name.
+    static func chosenService(named name: String) throws(AccountError) -> ServiceDescription {
+        if let service = service(named: name) { return service }
+        guard !services.isEmpty else {
+            throw AccountError(
+                .invalidArgument, "this tool knows no service by its name", hint: "omit --service, and pass a URL")
+        }
+        let names = services.map(\.name)
+        throw AccountError(
+            .invalidArgument, "there is no known service '\(name.shown)'",
+            hint: (Suggestion.nearest(to: name, among: names).map { "did you mean '\($0)'? T" } ?? "t")
+                + "he known services are \(names.joined(separator: ", ")). For any other service, omit --service, and pass its URL"
+        )
     }
 
     /// Returns the name of the service at an address without `https://`, such as `github.com`, or with a name.

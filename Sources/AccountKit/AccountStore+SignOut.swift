@@ -10,8 +10,10 @@ extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
     /// If the service is unreachable, the function queues the encrypted tokens. The store revokes them after the next
-    /// successful request to that service. If the service has already ended the session, the function removes the user's
-    /// profile and offline data, which AccountKit kept for the next sign-in.
+    /// successful request to that service.
+    ///
+    /// Call this function only if the user signs out. If the service has already ended the session, the function removes the
+    /// profile and the offline data, with unsent changes, which AccountKit kept for the user's next sign-in.
     ///
     /// A full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
     /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
@@ -44,11 +46,13 @@ extension AccountStore {
 
     /// Returns whether a sign-out would remove offline data of a user whose session the service has ended.
     package func hasOfflineDataOfEndedSession() async throws(AccountError) -> Bool {
-        guard case .absent(let ended) = await vault.read(), ended.reason == .sessionEnded, let date = ended.date else {
-            return false
-        }
+        guard case .absent = await vault.read() else { return false }
         return try await AccountError.wrappingErrors {
-            try await vault.offlineKeys.isAnyThere(ofSessionEndedAt: date)
+            let kept = SignOutRecord.kept(in: try await vault.storage.read(.signOut)?.bytes)
+            for entry in kept where OfflineKeys.entries.contains(entry) {
+                if try await vault.storage.read(entry) != nil { return true }
+            }
+            return false
         }
     }
 

@@ -286,7 +286,8 @@ public final class AccountStore: Sendable {
     /// ```
     ///
     /// The function decodes the newest stored fields, and stores only the fields that `change` changed. Changes of other
-    /// fields by other processes are kept. If `change` sets a property to `nil`, the function removes its field.
+    /// fields by other processes are kept. A property is one field, including all members of its value. If `change` sets a
+    /// property to `nil`, the function removes its field, so the next call uses the value of `value` again.
     ///
     /// - Parameters:
     ///   - value: The values of fields that are not stored. A default value that does not change is not stored.
@@ -306,14 +307,17 @@ public final class AccountStore: Sendable {
         }
     }
 
-    /// Sends a change of the user's profile to the service, and then stores the profile.
+    /// Sends a change of the user's profile to the service, and then stores the profile. If the access token has expired, or
+    /// if the service refuses it, the function first refreshes it once.
     ///
     /// - Parameters:
     ///   - authority: The service, which implements ``AccountAuthority/updateProfile(of:)``.
     ///   - change: A function that changes a copy of the profile.
     /// - Returns: The stored account, with the profile that the service returned.
-    /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not accept the change. In
-    ///   this case, the archive is unchanged.
+    /// - Throws: ``AccountError/Code-swift.struct/requestRefused`` if the service refused the change,
+    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if there is no usable response now,
+    ///   ``AccountError/Code-swift.struct/conflict`` if another user has signed in, or an error of
+    ///   ``accessToken(minimumValidity:timeout:with:)``. In these cases, the archive contains the old profile.
     @discardableResult
     public func sendProfile(
         to authority: any AccountAuthority, _ change: (inout UserProfile) -> Void

@@ -12,6 +12,9 @@ import Foundation
 /// Each kind of request has a list of responses. The last response of the list repeats. If a list is empty, the service
 /// accepts each request of this kind.
 public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ServiceAuthority {
+    /// `nil`: the accounts of a test need no issuer.
+    public var issuer: String? { nil }
+
     /// A kind of request.
     public enum Request: Sendable, Hashable, CaseIterable {
         case verify, refresh, revoke, signIn, updateProfile, derive
@@ -74,7 +77,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Service
     public var requests: [Request] { state.withLock { $0.requests } }
 
     /// Replaces the responses to a kind of request.
-    package func respond(to request: Request, with responses: [Response]) {
+    public func respond(to request: Request, with responses: [Response]) {
         state.withLock { $0.responses[request] = responses }
     }
 

@@ -53,20 +53,11 @@ enum StandAlone: AccountApplication {
     static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
         let service = options.service
         let known = service.name.flatMap { KnownService.named($0) }
-        if service.name != nil, known == nil {
-            let names = KnownService.all.map(\.name)
-            let meant = service.name.flatMap { Suggestion.nearest(to: $0, among: names) }
-            throw AccountError(
-                .invalidArgument, "there is no known service '\((service.name ?? "").shown)'",
-                hint: (meant.map { "did you mean '\($0)'? T" } ?? "t")
-                    + "he known services are \(names.joined(separator: ", ")). For any other service, omit --service, and pass its URL"
-            )
-        }
         if let words = service.workload, service.url == nil {
             return try authority(forWorkload: words, with: options)
         }
         if let url = service.url { return try authority(at: url, with: options) }
-        guard let issuer = try issuer(of: service, known) else {
+        guard let issuer = service.issuer else {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown",
                 hint:
@@ -78,8 +69,7 @@ enum StandAlone: AccountApplication {
         let authority = try OAuthAuthority(
             issuer: issuer,
             clientID: service.clientID ?? (known == nil && home?.isSelfHosted != false ? Self.clientID : nil),
-            clientSecret: service.clientSecret
-                ?? (service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil),
+            clientSecret: service.clientSecret,
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
             options: requestOptions(of: service), service: known, timeout: options.timeout, logger: options.logger)
         #if Signatures
@@ -88,15 +78,6 @@ enum StandAlone: AccountApplication {
         try refuseClientKey(of: service)
         return authority
         #endif
-    }
-
-    private static func issuer(
-        of service: AccountService, _ known: KnownService?
-    ) throws(AccountError) -> String? {
-        if let issuer = service.issuer { return issuer }
-        guard let known, !known.hasDefaultIssuer else { return known?.issuer }
-        throw AccountError(
-            .invalidArgument, "\(known.title) has an address for each customer", hint: "pass this URL: \(known.issuer)")
     }
 
     #if Signatures
@@ -118,8 +99,7 @@ enum StandAlone: AccountApplication {
         forWorkload words: [String], with options: AuthorityOptions
     ) throws(AccountError) -> any AccountAuthority {
         let service = options.service
-        let known = service.name.flatMap { KnownService.named($0) }
-        guard let issuer = try issuer(of: service, known) else {
+        guard let issuer = service.issuer else {
             throw AccountError(
                 .invalidArgument, "a sign-in with a workload identity requires the address of the service",
                 hint: "pass the URL of the service")
@@ -158,9 +138,6 @@ enum StandAlone: AccountApplication {
             identifier: service.clientID, secret: service.clientSecret, metadataURL: service.clientMetadataURL,
             name: "account")
         client.registrations = try clientRegistrations(logger: options.logger)
-        if service.clientID != nil, client.secret == nil, service.acceptsGivenSecret {
-            client.secret = Environment.value(secretVariable).map { Secret($0) }
-        }
         if let words = service.workload {
             (client.registrations, client.secret) = (nil, nil)
             try client.identify(by: workload(words, of: service), grant: workloadGrant(of: service))
@@ -171,10 +148,13 @@ enum StandAlone: AccountApplication {
         try refuseClientKey(of: service)
         #endif
         client.registersAgain = service.registersAgain
-        return try OAuthAuthority(
-            api: url, issuer: service.issuer, client: client, scopes: service.exactScopes,
+        // An account names its issuer too, also if only the API named it.
+        let isNamed = service.isIssuerNamed == true
+        let authority = try OAuthAuthority(
+            api: url, issuer: isNamed ? service.issuer : nil, client: client, scopes: service.exactScopes,
             additionalScopes: service.additionalScopes, options: requestOptions(of: service), timeout: options.timeout,
             logger: options.logger)
+        return isNamed ? authority : service.issuer.map(authority.choosing) ?? authority
     }
 
     private static func requestOptions(of service: AccountService) -> OAuthRequestOptions {

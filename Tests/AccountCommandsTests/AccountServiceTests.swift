@@ -65,6 +65,22 @@ import Foundation
         }
     }
 
+    @Test func `Accepts the client secret in the environment only for a client that may have it`() {
+        func secret(of service: AccountService) -> Secret? {
+            var service = service
+            service.accept(Secret("given"))
+            return service.clientSecret
+        }
+        var service = Self.whole
+        #expect(secret(of: service) == Secret("given"))
+        service.clientSecret = Secret("entered")
+        #expect(secret(of: service) == Secret("entered"))
+        // The tool registers itself there.
+        #expect(secret(of: AccountService(url: "https://api.example.com")) == nil)
+        #expect(secret(of: AccountService(clientID: "tool", url: "https://api.example.com")) == Secret("given"))
+        #expect(secret(of: AccountService(of: account(issuer: "https://auth.example.com"), remembered: nil)) == nil)
+    }
+
     private func account(issuer: String) -> Account {
         Account(
             id: "1", issuer: issuer,

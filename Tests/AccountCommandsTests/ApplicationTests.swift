@@ -14,6 +14,8 @@ import Foundation
 @Suite struct ApplicationTests {
     /// An app whose only service accepts passwords.
     private struct Passwords: PasswordAuthority {
+        var issuer: String? { nil }
+
         func signIn(username: String, password: Secret) async throws -> Account {
             throw AuthorityError.unauthorized(error: nil)
         }

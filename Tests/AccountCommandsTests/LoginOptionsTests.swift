@@ -39,6 +39,19 @@ import Testing
         #expect(!answers.options(withSession: false).contains("--issuer"))
     }
 
+    @Test func `Advises to enable the grant of the way that the user chose`() throws {
+        var answers = LoginConversation<App>.Answers(url: "https://api.example.com")
+        answers.choose(.device, isFirst: true)
+        #expect(answers.options(withSession: false) == ["https://api.example.com"])
+        #expect(LoginConversation<App>.grant(for: answers.expectedWay) == "the device authorization grant")
+        answers.choose(.password, isFirst: false)
+        #expect(answers.options(withSession: false) == ["https://api.example.com", "--password"])
+        #expect(LoginConversation<App>.grant(for: answers.expectedWay) == "the password grant")
+        #expect(try parse("--device").givenWay == .device)
+        #expect(try parse("--username", "alice").givenWay == .password)
+        #expect(try parse().givenWay == nil)
+    }
+
     @Test func `Accepts all options of an authorization request`() throws {
         let command = try parse(
             "--redirect-uri", "http://127.0.0.1:8400/callback", "--audience", "api", "--resource", "https://a.example",
@@ -75,6 +88,23 @@ import Testing
         #expect(try machine("--client-id", "nightly", "--client-key", "key.pem").clientCredentials)
         #expect(try !machine("--workload", "gitlab", "https://auth.example.com").clientCredentials)
         #expect(try !machine("--scope", "reports.read").isGiven, "the session is renewed as before")
+    }
+
+    @Test(arguments: ["--client-secret-stdin", "--client-key=key.pem", "--client-key-id=1"])
+    func `Suggests login machine for an option of a client`(option: String) throws {
+        let error = try #require(throws: (any Error).self) { try parse(option, "https://auth.example.com") }
+        let name = option.prefix { $0 != "=" }
+        #expect(
+            LoginCommand<App>.message(for: error) == "\(name) is for a sign-in without a user\nuse `login machine`")
+        let hint = LoginCommand<App>.secretHint(CommandHint(tool: "account", session: try SessionName("ci")))
+        #expect(hint.contains("`account login machine --session ci` with --client-secret-stdin"))
+    }
+
+    @Test func `Suggests login machine if machine follows an option`() throws {
+        let error = try #require(throws: (any Error).self) { try parse("--session", "ci", "machine") }
+        #expect(
+            LoginCommand<App>.message(for: error)
+                == "the argument is not a URL\nwrite `login machine` before the options")
     }
 
     @Test(arguments: [

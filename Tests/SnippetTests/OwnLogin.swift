@@ -17,6 +17,7 @@ struct NotesResponse: Sendable {
 typealias NotesServer = @Sendable (_ path: String, _ fields: [String: Secret]) async throws -> NotesResponse
 
 struct NotesLogin: PasswordAuthority {
+    var issuer: String? { nil }
     let ask: NotesServer
 
     func signIn(username: String, password: Secret) async throws -> Account {

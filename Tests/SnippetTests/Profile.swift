@@ -8,6 +8,12 @@ struct NotesProfile: Codable, Equatable {
     var theme = "light"
     var pageSize = 50
     var lastNote: String?
+
+    enum CodingKeys: String, CodingKey {  // the names of the stored fields
+        case theme = "notes_theme"
+        case pageSize = "notes_page_size"
+        case lastNote = "notes_last_note"
+    }
 }
 // snippet.end
 
@@ -15,6 +21,7 @@ struct NotesProfile: Codable, Equatable {
 struct NotesSettings: Codable, Equatable {
     enum Order: String, Codable { case newest, oldest }
 
+    // Add coding keys with a prefix, as above.
     var order: Order?  // a string
     var device: UUID?  // a string
     var homePage: URL?  // a string
@@ -46,8 +53,8 @@ enum Profiles {
         // snippet.fields
         try await store.update { account in
             account.profile.nickname = "Al"  // a claim of OpenID Connect, by its property
-            account.profile["theme"] = "dark"  // any other field, by its name
-            account.profile["pins"] = [3, 14, 15]
+            account.profile["notes_theme"] = "dark"  // any other field, by its name
+            account.profile["notes_pins"] = [3, 14, 15]
         }
         // snippet.end
     }
@@ -78,7 +85,7 @@ struct ProfileTests {
     @Test func `Overwrites a profile field with a service's claim of the same name`() async throws {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.save(store)
-        let identity = Identity(id: "248289761001", profile: ["theme": "blue"])
+        let identity = Identity(id: "248289761001", profile: ["notes_theme": "blue"])
         _ = await store.checkSession(with: ScriptedAuthority(verify: [.identity(identity)]))
         #expect(try Profiles.load(store) == NotesProfile(theme: "blue", lastNote: "Milk"))
     }
@@ -109,7 +116,7 @@ struct ProfileTests {
     @Test func `Sets single profile fields, and sends the fields to the service`() async throws {
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now))
         try await Profiles.fields(store)
-        #expect(store.account?.profile["pins"] == [3, 14, 15])
+        #expect(store.account?.profile["notes_pins"] == [3, 14, 15])
         let authority = ScriptedAuthority()
         try await Profiles.send(store, authority)
         #expect(authority.requests == [.updateProfile])

@@ -55,6 +55,8 @@ enum SignIns {
 struct SignInsTests {
     /// A service that no request reaches.
     private struct Unreachable: BrowserAuthority, DeviceAuthority {
+        var issuer: String? { nil }
+
         func verify(_ account: Account) async throws -> Identity { throw AuthorityError.noResponse(.unreachable) }
         func isAuthority(of account: Account) -> Bool { true }
         func beginBrowserSignIn() async throws -> any BrowserSignIn { throw AuthorityError.noResponse(.unreachable) }

@@ -7,6 +7,11 @@ import Testing
 struct Settings: Codable {
     var theme = "light"
     var pageSize = 50
+
+    enum CodingKeys: String, CodingKey {  // names of fields that the service does not use
+        case theme = "notes_theme"
+        case pageSize = "notes_page_size"
+    }
 }
 // snippet.end
 
@@ -49,7 +54,7 @@ enum TheAPI {
         if let account = store.account {  // in memory: on any thread, without I/O
             show("\(account.displayName) has the ID \(account.id)")
             show(account.profile.email ?? "no e-mail address")  // a claim of OpenID Connect
-            if account.profile["plan"] == "pro" { show("pro") }  // any other field
+            if account.profile["notes_plan"] == "pro" { show("pro") }  // any other field
             if account.credentials.isExpired(at: .now) { show("the next use of the token refreshes it") }
         }
         // snippet.end
@@ -58,7 +63,7 @@ enum TheAPI {
 
     static func change(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Settings? {
         // snippet.change
-        try await store.update { account in account.profile["plan"] = "pro" }  // one field of the stored account
+        try await store.update { account in account.profile["notes_plan"] = "pro" }  // one field of the stored account
         try await store.updateFields(default: Settings()) { settings in settings.theme = "dark" }  // a type of your own
         try await store.sendProfile(to: authority) { profile in profile.nickname = "Al" }  // at the service, then here
 
@@ -91,6 +96,7 @@ enum TheAPI {
 
 // snippet.service
 struct NotesService: TokenAuthority {
+    var issuer: String? { nil }
     let user: @Sendable (_ token: Secret) async throws -> (id: Int, name: String, error: String?)
 
     func verify(_ account: Account) async throws -> Identity {

@@ -1,3 +1,4 @@
+import AccountCommands
 import AccountHTTP
 import AccountKit
 import AccountTesting
@@ -8,6 +9,7 @@ import Testing
 // snippet.tokens
 /// A login that returns only tokens, and no user.
 struct TokenLogin: PasswordAuthority {
+    var issuer: String? { nil }
     let client: LoginClient
 
     func signIn(username: String, password: Secret) async throws -> Account {
@@ -63,6 +65,18 @@ struct TokenLogin: PasswordAuthority {
     }
 }
 // snippet.end
+
+enum Cards: AccountApplication {
+    static let identifier = "com.example.cards"
+
+    // snippet.client
+    static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+        let client = try LoginClient(
+            origin: "https://api.example.com", timeout: options.timeout, logger: options.logger)
+        return TokenLogin(client: client)
+    }
+    // snippet.end
+}
 
 struct TokenLoginTests {
     private static func tokens(_ number: Int) -> ScriptedTransport.Response {

@@ -26,6 +26,8 @@ struct BenchBlobs: RemoteBlob {
 
 /// Never called: the token never expires.
 private struct NoAuthority: AccountAuthority {
+    var issuer: String? { nil }
+
     func verify(_ account: Account) async throws -> Identity {
         throw AuthorityError.misconfigured("there is no service")
     }

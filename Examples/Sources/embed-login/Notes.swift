@@ -20,7 +20,8 @@ import Logging
             let points = try user.profile.decoded(as: Player.self).points ?? 0
             print("Hello \(user.displayName), you have \(points) points.")
         case .unverified(let user, let why): print("Hello \(user.displayName). (\(why))")
-        case .signedOut, .unreadable: print("Hello stranger. Sign in with `notes account login`.")
+        case .signedOut: print("Hello stranger. Sign in with `notes account login`.")
+        case .unreadable(let error): throw error  // says what is wrong and what to do; the file is unchanged
         }
     }
 }
@@ -32,6 +33,7 @@ struct Player: Codable {
 
 /// The service's own API: requests and responses are JSON, and a `code` in the response names the error.
 struct JSONAPI: PasswordAuthority {
+    var issuer: String? { nil }
     let client: LoginClient
 
     init(timeout: Duration = .seconds(5), logger: Logger? = nil) throws(AccountError) {

@@ -106,6 +106,11 @@ struct OwnLoginTests {
             let stolen = try await account("whoami", "--offline", "--json")
             #expect(stolen.exitCode == 65)
             #expect(try stolen.document().reason == "wrongKeyOrDamaged")
+
+            // The user of an archive that does not open is not a stranger.
+            try container.write([0], to: container.archive)
+            let damaged = try await notes()
+            #expect(damaged.exitCode == 65 && damaged.output.isEmpty, "\(damaged)")
         }
     }
 }

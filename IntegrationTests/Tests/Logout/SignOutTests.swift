@@ -37,6 +37,23 @@ struct SignOutTests {
             #expect(again.exitCode == 0)
             #expect(again.errors == "No user was signed in.\n")
             #expect(try await user.server.log()["/oauth/revoke"] == 2)
+            let other = try await user.account("logout", "--session", "other")
+            #expect(other.exitCode == 0 && other.errors == "No user is signed in.\n", "\(other)")
+            #expect(try await !user.account("sessions").output.contains("other"), "a sign-out creates no session")
+        }
+    }
+
+    @Test func `logout removes the data of a session that the service ended`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.endSessions()
+            #expect(try await user.account("whoami", "--verify").exitCode == 77)
+            let outcome = try await user.account("logout")
+            #expect(outcome.exitCode == 0)
+            #expect(
+                outcome.errors
+                    == "No user was signed in. The data of the session that the service ended was removed.\n",
+                "\(outcome)")
+            #expect(try await user.account("logout").errors == "No user was signed in.\n")
         }
     }
 

@@ -6,7 +6,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         CommandConfiguration(
             commandName: "doctor", abstract: "Find problems; with --fix, repair them where possible.",
             discussion: """
-                Prints each problem and a command that solves it, and exits with 0 only if it finds no problems.\
+                Prints each problem with a command that solves it. The exit code is 0 only if there are no problems.\
                 \(programHelp)
 
                   \(CommandLine.toolName) doctor
@@ -17,7 +17,7 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
     private static var programHelp: String {
         App.commandGroups.isEmpty
             ? ""
-            : " With --programs, notes list the other programs that use your sessions, and explain how to set them up. "
+            : " With --programs, notes list the other programs that use your sessions and explain how to set them up. "
                 + "Notes do not affect the exit code."
     }
 

@@ -87,7 +87,7 @@ extension LoginCommand {
                     id: machine.clientKeyID, audience: machine.clientAssertionAudience)
             }
         }
-        if service.clientKey == nil { service.clientSecret = try clientSecret() }
+        if service.clientKey == nil { service.clientSecret = try clientSecret(context.hint) }
         return service
     }
 
@@ -108,13 +108,13 @@ extension LoginCommand {
         return context.ownClient(of: context.session).limiting(service, of: account)
     }
 
-    private func clientSecret() throws -> Secret {
+    private func clientSecret(_ command: CommandHint) throws -> Secret {
         let variable = App.clientSecretVariable
         guard machine.clientSecretStdin else {
             if let secret = Environment.value(variable) { return Secret(secret) }
             throw AccountError(
                 .invalidArgument, "a sign-in as a client requires a client secret or a key",
-                hint: "set \(variable), or add --client-secret-stdin or --client-key FILE")
+                hint: Self.secretHint(command))
         }
         let hint = "pipe the secret from your password manager, or set \(variable)"
         guard !Terminal.isTerminal(.input) else {
@@ -127,6 +127,12 @@ extension LoginCommand {
             throw AccountError(.invalidArgument, "no client secret on standard input: it is empty", hint: hint)
         }
         return secret
+    }
+
+    /// The hint for a sign-in as a client without a secret. `login` itself has no options for a client.
+    static func secretHint(_ command: CommandHint) -> String {
+        "set \(App.clientSecretVariable), or use `\(command.command("login machine"))` with --client-secret-stdin or "
+            + "--client-key FILE"
     }
 
     func signInAsClient(_ store: AccountStore, _ authority: any ServiceAuthority) async throws -> Account {

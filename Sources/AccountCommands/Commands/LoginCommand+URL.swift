@@ -2,23 +2,13 @@ import AccountKit
 
 /// A sign-in for which an API names the service (RFC 9728).
 extension LoginCommand {
-    /// Chooses the authorization server, and adds what the API requires if the user steps up.
+    /// Adds what the API requires to the sign-in of a user who steps up.
     ///
-    /// - Parameters:
-    ///   - server: The server that the user chose in the conversation.
-    ///   - service: Receives the scopes that the API requires.
-    func prepared(
-        _ authority: any ServiceAuthority, for account: Account?, expecting expected: String?,
-        choosing server: String?, adding service: inout AccountService, in context: CommandContext<App>
+    /// - Parameter service: Receives the scopes that the API requires.
+    func extended(
+        _ authority: any ServiceAuthority, for account: Account, adding service: inout AccountService,
+        in context: CommandContext<App>
     ) async throws -> any ServiceAuthority {
-        var authority = authority
-        if service.issuer == nil {
-            authority =
-                if let server { authority.choosing(issuer: server) } else {
-                    try await choosingServer(of: authority, expecting: expected, in: context)
-                }
-        }
-        guard let account else { return authority }
         guard request.scopes.isEmpty else {
             return try authority.adding(AccessRequirement(scopes: request.scopes), grantedTo: account)
         }

@@ -122,6 +122,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         try Self.check(url, serviceName, issuer) {
             // The argument may be a token, so the messages don't repeat it.
             if let hint = Suggestion.loginHint(in: CommandLine.arguments) { return hint }
+            if App.acceptsIssuer, url == "machine" { return "write `login machine` before the options" }
             if ways.withToken { return "--with-token reads the token from standard input" }
             return ways.password ? "--password prompts for the password" : nil
         }
@@ -344,18 +345,27 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         for service: inout AccountService, in context: CommandContext<App>,
         answering answers: LoginConversation<App>.Answers?, extending account: Account?
     ) async throws -> any ServiceAuthority {
-        let authority = try context.authority(for: service, timeout: .seconds(30))
+        var authority = try context.authority(for: service, timeout: .seconds(30))
         if authority.namingAPI != nil {
-            // A remembered client ID is only for the service that the user gave it for.
-            let isRemembered = (answers?.clientID ?? issuer.clientID) == nil && service.clientID != nil
-            let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
-            let found = try await prepared(
-                authority, for: account, expecting: expected, choosing: answers?.server, adding: &service, in: context)
-            guard let clientID = await defaultClientID(at: found, for: service) else { return found }
-            service.clientID = clientID
-            return try await prepared(
-                context.authority(for: service, timeout: .seconds(30)), for: account, expecting: nil,
-                choosing: answers?.server, adding: &service, in: context)
+            let isChosen = service.issuer != nil
+            if !isChosen, let server = answers?.server {
+                authority = authority.choosing(issuer: server)
+            } else if !isChosen {
+                // A remembered client ID is only for the service that the user gave it for.
+                let isRemembered = (answers?.clientID ?? issuer.clientID) == nil && service.clientID != nil
+                let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
+                authority = try await choosingServer(of: authority, expecting: expected, in: context)
+            }
+            if let clientID = await defaultClientID(at: authority, for: service) {
+                service.clientID = clientID
+                // Without several servers, the URL itself may be the server.
+                let hasChoice = try await authority.authorizationServers().count > 1
+                let server = answers?.server ?? (hasChoice ? authority.issuer : nil)
+                authority = try context.authority(for: service, timeout: .seconds(30))
+                if !isChosen, let server { authority = authority.choosing(issuer: server) }
+            }
+            guard let account else { return authority }
+            return try await extended(authority, for: account, adding: &service, in: context)
         }
         guard let account else { return authority }
         return try context.authority(for: widened(service, by: account), timeout: .seconds(30))
@@ -464,13 +474,18 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         return advised
     }
 
-    private func way(
-        for authority: any ServiceAuthority, of service: AccountService
-    ) throws(AccountError) -> SignInWay {
+    /// The way that an option chooses; `nil` without such an option.
+    var givenWay: SignInWay? {
         if ways.device { return .device }
         if ways.web || ways.paste { return .browser }
         if ways.withToken { return .token }
-        if ways.usesPassword || username != nil { return .password }
+        return ways.usesPassword || username != nil ? .password : nil
+    }
+
+    private func way(
+        for authority: any ServiceAuthority, of service: AccountService
+    ) throws(AccountError) -> SignInWay {
+        if let givenWay { return givenWay }
         // An app that signs in as itself needs no user, and so no terminal.
         if !App.acceptsIssuer, !App.offers([.device, .browser, .password, .token]), App.offers([.client]) {
             return .client

@@ -20,6 +20,9 @@ struct LoginConversation<App: AccountApplication> {
         var clientSecret: Secret?
         var way: SignInWay?
 
+        /// The way that the client of the user must support, also if ``way`` is `nil` because it needs no option.
+        var expectedWay: SignInWay?
+
         /// The service at the ``url``.
         var service: SignInService?
 
@@ -28,6 +31,12 @@ struct LoginConversation<App: AccountApplication> {
 
         /// Where the service at the ``url`` may describe how to register a client.
         var documentation: String?
+
+        /// At a URL, `login` chooses the first way without an option.
+        mutating func choose(_ chosen: SignInWay, isFirst: Bool) {
+            way = url != nil && isFirst ? nil : chosen
+            expectedWay = chosen
+        }
 
         /// The options that replace these answers.
         func options(withSession: Bool) -> [String] {
@@ -70,6 +79,7 @@ struct LoginConversation<App: AccountApplication> {
         let remembered = try context.preferences.service(of: context.session)
         var answers = Answers()
         answers.clientID = command.issuer.clientID
+        answers.expectedWay = command.givenWay
         guard let name = command.serviceName?.lowercased() else {
             return try await self.signIn(from: answers, beside: command, isRemembered: remembered != nil, signIn)
         }
@@ -274,8 +284,7 @@ struct LoginConversation<App: AccountApplication> {
             // If there is no browser, list the sign-in with a code first.
             if !ExternalProgram.hasBrowser, ways[0].way == .browser { ways.swapAt(0, 1) }
             let choice = try choose("How do you want to sign in?", ways.map(\.text))
-            // At a URL, `login` chooses this way without an option.
-            answers.way = answers.url != nil && choice == 0 ? nil : ways[choice].way
+            answers.choose(ways[choice].way, isFirst: choice == 0)
             return true
         }
     }
@@ -330,13 +339,13 @@ struct LoginConversation<App: AccountApplication> {
             """
 
             \(place) requires a client ID.
-            Register a public client there, and enable \(Self.grant(for: answers.way)).
+            Register a public client there, and enable \(Self.grant(for: answers.expectedWay)).
             """)
         guard let page = answers.documentation else { return Terminal.say("") }
         Terminal.say(nil, "Its documentation may say where to register an app:\n\n    \(page)\n")
     }
 
-    private static func grant(for way: SignInWay?) -> String {
+    static func grant(for way: SignInWay?) -> String {
         switch way {
         case .device?: "the device authorization grant"
         case .password?: "the password grant"

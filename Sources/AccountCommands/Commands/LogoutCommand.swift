@@ -42,7 +42,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign out")
-        let sessions = all ? try await context.sessions() : [context.session]
+        var sessions = [context.session]
+        // A sign-out creates no session.
+        if all || context.session != .default {
+            let known = try await context.sessions()
+            sessions = all ? known : sessions.filter { known.contains($0) }
+        }
         if sessions.isEmpty, !options.json { Terminal.say("No user is signed in.") }
         var parts: [Document.Part] = []
         var failure: AccountError?
@@ -94,17 +99,19 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         } catch {
             work = "unreadable changes (\(error.userText))"
         }
+        var advice = "send or export the changes first, or sign out with --force"
         if work == nil, try await store.hasOfflineDataOfEndedSession() {
             work = "the offline data of the user whose session the service ended"
+            advice = "to keep the data, sign in with `\(context.hint.command("login"))`; to remove it, use --force"
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, question, hint: "send or export the changes first, or sign out with --force")
+            throw AccountError(.busy, question, hint: advice)
         }
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""
         guard answer.lowercased().hasPrefix("y") else {
-            throw AccountError(.cancelled, "you are still signed in")
+            throw AccountError(.cancelled, store.account == nil ? "nothing was removed" : "you are still signed in")
         }
         return data
     }
@@ -155,7 +162,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 "Signed out\(place). The archive could not be opened, so it was moved to \(archive); the service was "
                 + "not notified, because the tokens cannot be read."
         }
-        guard let account = report.account else { return "No user was signed in\(place)." }
+        guard let account = report.account else {
+            let removed = report.removedKeptData ? " The data of the session that the service ended was removed." : ""
+            return "No user was signed in\(place).\(removed)"
+        }
         return "Signed out \(account.signedOutText)\(place)."
             + report.revocation.text(service: account.issuer ?? "The service", endingAt: page)
     }

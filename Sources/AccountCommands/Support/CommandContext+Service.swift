@@ -135,6 +135,10 @@ extension CommandContext {
 
     func authority(for service: AccountService, timeout: Duration) throws -> any ServiceAuthority {
         try checkProgram(of: service.workload)
+        var service = service
+        if App.acceptsIssuer, let secret = Environment.value(App.clientSecretVariable) {
+            service.accept(Secret(secret))
+        }
         let options = AuthorityOptions(service: service, timeout: timeout, logger: logger)
         return try App.authority(with: options).serviceAuthority
     }
@@ -158,6 +162,7 @@ extension CommandContext {
                 .invalidArgument, "the service of this tool is fixed",
                 hint: "omit the URL, --service, --issuer and --client-id")
         }
+        let chosen = try name.map(App.chosenService)
         if let address = url, options.issuer == nil, name != nil || !acceptsAPIs {
             // The URL is that of the service.
             (options.issuer, url) = (address, nil)
@@ -167,7 +172,8 @@ extension CommandContext {
             throw AccountError(
                 .invalidArgument,
                 "specify the service",
-                hint: "pass the URL of the API or of its service, such as https://api.example.com, or --service github")
+                hint: "pass the URL of the API or of its service, such as https://api.example.com"
+                    + (App.services.first.map { ", or --service \($0.name)" } ?? ""))
         }
         if let url = url ?? (name == nil && options.issuer == nil ? remembered?.url : nil) {
             guard acceptsAPIs else {
@@ -183,8 +189,10 @@ extension CommandContext {
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
         var service = isSame ? remembered ?? AccountService() : AccountService()
         (service.url, service.isIssuerNamed) = (nil, nil)
-        service.name = name ?? service.name
-        service.issuer = options.issuer ?? (name == nil ? service.issuer : nil)
+        service.name = chosen?.name ?? service.name
+        service.issuer =
+            try options.issuer ?? (name == nil ? service.issuer : nil)
+            ?? App.service(named: service.name)?.defaultIssuer()
         apply(options, request, authorization, to: &service)
         return service
     }

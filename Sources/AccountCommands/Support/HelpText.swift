@@ -16,7 +16,11 @@ package enum HelpText {
         if !showsAll, short != complete {
             lines.append("More: `\(([tool, "help"] + words + ["--all"]).joined(separator: " "))`")
         }
-        if let article = HelpArticle(of: words) { lines.append("Article: \(article.text)") }
+        if let article = HelpArticle(of: words) {
+            // The stand-alone tool has a page for each command.
+            if tool == "account" { lines.append("Manual: `man \(page(of: words))`") }
+            lines.append("Article: \(article.title), in the documentation of AccountKit")
+        }
         guard !lines.isEmpty else { return text }
         return text + (text.hasSuffix("\n") ? "\n" : "\n\n") + lines.joined(separator: "\n")
     }
@@ -57,6 +61,13 @@ package enum HelpText {
 
     private static func path(of usage: Substring) -> [String] {
         usage.split(separator: " ").prefix { !"[<-(".contains($0.first ?? "[") }.map(String.init)
+    }
+
+    /// Returns the name of the manual page about a command of `account`. `Scripts/manual.py` writes the pages.
+    static func page(of words: [String]) -> String {
+        if words.first == "docker-credential" { return "docker-credential-account" }
+        let count = words.starts(with: ["login", "machine"]) ? 2 : 1
+        return (["account"] + words.prefix(count)).joined(separator: "-")
     }
 
     /// Returns an account command for the user to type; see ``folded(_:)``.
@@ -102,43 +113,26 @@ extension String {
 struct HelpArticle: Equatable {
     let title: String
 
-    /// The path in the repository.
-    let path: String
-
-    var text: String { "\(title), \(path)" }
-
-    private init(_ title: String, _ path: String) { (self.title, self.path) = (title, "Sources/\(path).md") }
-
     /// Creates the article about a command, such as `["key", "add"]`, or else about the command above it; `nil` for a
     /// command of another group.
     init?(of words: [String]) {
         let name = words.joined(separator: " ")
-        guard let article = Self.articles[name] ?? words.first.flatMap({ Self.articles[$0] }) else { return nil }
-        self = article
+        guard let title = Self.titles[name] ?? words.first.flatMap({ Self.titles[$0] }) else { return nil }
+        self.title = title
     }
 
-    private static func ofCommands(_ title: String, _ name: String) -> HelpArticle {
-        HelpArticle(title, "AccountCommands/AccountCommands.docc/" + name)
-    }
+    private static let quickStart = "Quick start: the account command"
+    private static let scripting = "Exit codes, JSON and variables"
+    private static let sessions = "Use several accounts"
+    private static let programs = "Give a token to a program"
+    private static let offline = "Work offline"
 
-    private static let quickStart = ofCommands("Quick start: the account command", "QuickStart")
-    private static let scripting = ofCommands("Exit codes, JSON and variables", "Scripting")
-    private static let sessions = ofCommands("Use several accounts", "MultipleAccounts")
-    private static let programs = ofCommands("Give a token to a program", "GivingATokenToAProgram")
-    private static let git = ofCommands("Git", "Git")
-    private static let kubernetes = ofCommands("Kubernetes", "Kubernetes")
-    private static let containers = ofCommands("Docker, Podman and Skopeo", "Containers")
-    private static let mcp = ofCommands("MCP clients", "MCPClients")
-    private static let offline = HelpArticle("Work offline", "AccountOffline/AccountOffline.docc/WorkingOffline")
-
-    private static let articles = [
-        "": quickStart, "login": HelpArticle("Sign-in flows", "AccountKit/AccountKit.docc/SignInFlows"),
-        "login machine": ofCommands("CI and servers", "ScriptsAndCI"), "logout": quickStart, "whoami": scripting,
-        "status": scripting, "token": scripting, "refresh": scripting, "sessions": sessions, "switch": sessions,
-        "key": HelpArticle("Protect the key", "AccountKit/AccountKit.docc/ChoosingAKey"),
-        "exec": programs, "keep": programs, "rule": sessions, "setup": git,
-        "mcp": mcp, "headers": mcp, "git-credential": git, "kube-credential": kubernetes,
-        "docker-credential": containers, "doctor": ofCommands("Troubleshooting", "Troubleshooting"),
-        "sync": offline, "pending": offline, "resolve": offline,
+    private static let titles = [
+        "": quickStart, "login": "Sign-in flows", "login machine": "CI and servers", "logout": quickStart,
+        "whoami": scripting, "status": scripting, "token": scripting, "refresh": scripting, "sessions": sessions,
+        "switch": sessions, "key": "Protect the key", "exec": programs, "keep": programs, "rule": sessions,
+        "setup": "Git", "mcp": "MCP clients", "headers": "MCP clients", "git-credential": "Git",
+        "kube-credential": "Kubernetes", "docker-credential": "Docker, Podman and Skopeo",
+        "doctor": "Troubleshooting", "sync": offline, "pending": offline, "resolve": offline,
     ]
 }

@@ -67,9 +67,8 @@ struct MachineOptions<App: AccountApplication>: ParsableArguments {
                 ("--client-key-id", clientKeyID != nil),
             ]
             if let given = keyOptions.first(where: \.1) {
-                throw ValidationError(
-                    workload == nil
-                        ? "\(given.0) requires --client-credentials" : "\(given.0) cannot be combined with --workload")
+                guard workload == nil else { throw ValidationError("\(given.0) cannot be combined with --workload") }
+                throw ValidationError("\(given.0) is for a sign-in without a user", hint: "use `login machine`")
             }
             if clientAssertionAudience != nil, workload == nil {
                 throw ValidationError("--client-assertion-audience requires --client-key or --workload")

@@ -91,11 +91,11 @@ extension AuthenticatedClient {
             }
             // Read only the body of a 401 response: other bodies may be endless.
             guard head.status == .unauthorized else {
-                return ((head, body), self.refusal(in: bare, of: account.credentials))
+                return ((head, body), self.refusal(in: bare, for: account))
             }
             let (bytes, again) = try await read(body)
             let response = ServiceResponse(head: head, body: WipedBytes(bytes), receivedAt: Date())
-            return ((head, again), self.refusal(in: response, of: account.credentials))
+            return ((head, again), self.refusal(in: response, for: account))
         }
 
         let account = try await usableAccount()

@@ -42,8 +42,8 @@ extension AuthenticatedClient {
         let message = sent
         let transfer = BodyTransfer(body, receive)
         do {
-            return try await authorized { (credentials) async throws(AccountError) in
-                try await exchange(message, transfer, credentials)
+            return try await authorized { (account) async throws(AccountError) in
+                try await exchange(message, transfer, account)
             }
         } catch {
             throw transfer.failure ?? error
@@ -51,15 +51,15 @@ extension AuthenticatedClient {
     }
 
     private func exchange(
-        _ request: ServiceRequest, _ transfer: BodyTransfer, _ credentials: Credentials
+        _ request: ServiceRequest, _ transfer: BodyTransfer, _ account: Account
     ) async throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?) {
         var request = request
         do {
-            try request.authorize(with: credentials)
+            try request.authorize(with: account.credentials)
             let response = try await nonces.exchange(request, clock: SystemWallClock()) {
                 try await transported($0, transfer)
             }
-            return try judged(response, to: request, credentials)
+            return try judged(response, to: request, account)
         } catch let error as AccountError {
             throw error
         } catch {

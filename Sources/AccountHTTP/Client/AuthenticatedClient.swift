@@ -226,8 +226,8 @@ public struct AuthenticatedClient: Sendable {
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], _ body: Data? = nil
     ) async throws(AccountError) -> APIResponse {
         let request = try serviceRequest(method, url, fields, body)
-        return try await authorized { (credentials) async throws(AccountError) in
-            try await exchange(request, credentials)
+        return try await authorized { (account) async throws(AccountError) in
+            try await exchange(request, account)
         }
     }
 
@@ -246,12 +246,12 @@ public struct AuthenticatedClient: Sendable {
     }
 
     func authorized(
-        _ exchange: (Credentials) async throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?)
+        _ exchange: (Account) async throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?)
     ) async throws(AccountError) -> APIResponse {
         let account = try await usableAccount()
-        let (response, refusal) = try await exchange(account.credentials)
+        let (response, refusal) = try await exchange(account)
         guard let refusal, let renewed = try await replacement(for: account, after: refusal) else { return response }
-        let (next, nextRefusal) = try await exchange(renewed.credentials)
+        let (next, nextRefusal) = try await exchange(renewed)
         note(nextRefusal, of: renewed)
         return next
     }
@@ -307,12 +307,12 @@ public struct AuthenticatedClient: Sendable {
     }
 
     private func exchange(
-        _ request: ServiceRequest, _ credentials: Credentials
+        _ request: ServiceRequest, _ account: Account
     ) async throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?) {
         var request = request
         do {
-            try request.authorize(with: credentials)
-            return try judged(try await transported(request), to: request, credentials)
+            try request.authorize(with: account.credentials)
+            return try judged(try await transported(request), to: request, account)
         } catch let error as AccountError {
             throw error
         } catch {
@@ -321,22 +321,20 @@ public struct AuthenticatedClient: Sendable {
     }
 
     func judged(
-        _ response: ServiceResponse, to request: ServiceRequest, _ credentials: Credentials
+        _ response: ServiceResponse, to request: ServiceRequest, _ account: Account
     ) throws(AccountError) -> (response: APIResponse, refusal: AuthorityError?) {
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: origin)
         }
-        if let requirement = AccessRequirement(response, hiding: [credentials.accessToken]) {
+        let token = account.credentials.accessToken
+        if let requirement = AccessRequirement(response, hiding: [token]) {
             throw AccountError(requirement, at: origin, in: store.session)
         }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
                 .requestRefused, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        return (
-            APIResponse(response, from: origin, hiding: [credentials.accessToken]),
-            refusal(in: response, of: credentials)
-        )
+        return (APIResponse(response, from: origin, hiding: [token]), refusal(in: response, for: account))
     }
 
     /// Returns a failure if another server responded instead of the API, such as a captive portal: with status 511, or
@@ -369,12 +367,10 @@ public struct AuthenticatedClient: Sendable {
 
     /// Returns the failure in a response that refuses the token: a 401, or a 400 or 403 that calls the token invalid. Returns
     /// `nil` for any other response.
-    func refusal(in response: ServiceResponse, of credentials: Credentials) -> AuthorityError? {
+    func refusal(in response: ServiceResponse, for account: Account) -> AuthorityError? {
         // The refresh that follows the refusal requests a token with these claims.
-        if let claims = ClaimsChallenge(response) {
-            (authority as? OAuthAuthority)?.note(claims, insteadOf: credentials.accessToken)
-        }
-        let parser = ResponseParser(.userInfo, quirks: quirks, isProved: credentials.requiresProof)
+        if let claims = ClaimsChallenge(response) { (authority as? OAuthAuthority)?.note(claims, for: account) }
+        let parser = ResponseParser(.userInfo, quirks: quirks, isProved: account.credentials.requiresProof)
         if parser.namesInvalidToken(response) { return .unauthorized(error: "invalid_token") }
         do throws(AuthorityError) {
             try parser.acknowledgement(in: response)

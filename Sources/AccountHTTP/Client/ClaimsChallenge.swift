@@ -34,8 +34,17 @@ struct ClaimsChallenge {
 }
 
 extension OAuthAuthority {
-    /// Requests the claims that an API requires with the refresh of this access token, if the app or the user named the service.
-    func note(_ claims: ClaimsChallenge, insteadOf token: Secret) {
-        if case .issuer(let service) = origin { service.clients.learned.note(claims, insteadOf: token) }
+    /// Requests the claims that an API requires with the next refresh of an account, unless only an API named the service.
+    func note(_ claims: ClaimsChallenge, for account: Account) {
+        do throws(AuthorityError) {
+            let service: OAuthService? =
+                switch origin {
+                case .issuer(let service): service
+                case .api(let api): try api.givenService(of: account)
+                }
+            service?.clients.learned.note(claims, insteadOf: account.credentials.accessToken)
+        } catch {
+            // The refresh fails for the same reason, and reports it.
+        }
     }
 }

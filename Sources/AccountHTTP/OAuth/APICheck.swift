@@ -48,6 +48,18 @@ struct APICheck: Sendable {
         return nil
     }
 
+    /// Returns whether the API refuses a request without a token. Otherwise its response to a request with a token says nothing
+    /// about the token.
+    func requiresToken(at url: ServiceURL) async throws(AuthorityError) -> Bool {
+        var request = ServiceRequest(url: url)
+        request.bodyLimit = 0
+        let response = try await HTTPTransport.shared.send(
+            request, timeout: connection.timeout, clock: connection.clock, logger: connection.logger)
+        if case .unauthorized? = Self.refusal(in: response, of: url) { return true }
+        if let failure = Self.refusal(in: response, of: url) { throw failure }
+        return false
+    }
+
     private static func refusal(in response: ServiceResponse, of url: ServiceURL) -> AuthorityError? {
         switch response.status {
         case 401:

@@ -23,6 +23,13 @@ extension APIServices {
         }
     }
 
+    /// Returns the service that issued an account's tokens, if the app or the user named it, or if it is a known service.
+    func givenService(of account: Account) throws(AuthorityError) -> OAuthService? {
+        let service = try service(of: account)
+        let isAPI = (try? Issuer(url.description))?.isSame(as: service.connection.name) == true
+        return isIssuerNamed || isAPI || service.connection.known != nil ? service : nil
+    }
+
     /// Returns whether a sign-in for this API obtained the account.
     func isFor(_ account: Account) -> Bool {
         guard let other = account.issuer else { return false }

@@ -27,7 +27,9 @@ extension SignInUser {
             credentials.expiresAt = TokenExpiry.date(in: [:], accessToken: token, response: response)
             return account(identity, credentials, username: nil)
         } catch {
-            guard connection.api != nil, let url = api.url(of: credentials), !error.isMissing, needsNoUser(after: error)
+            // A service at the URL of the user itself recognizes its own tokens.
+            guard connection.api != nil, connection.api?.url != (try? ServiceURL(connection.name)),
+                let url = api.url(of: credentials), !error.isMissing, needsNoUser(after: error)
             else {
                 throw error
             }
@@ -40,6 +42,11 @@ extension SignInUser {
         withToken credentials: Credentials, for url: ServiceURL
     ) async throws(AuthorityError) -> Account {
         var credentials = credentials
+        guard try await api.requiresToken(at: url) else {
+            throw .signInRefused(
+                "no user is known for the token, and \(url) also responds without a token, so it confirms none: use a URL of the "
+                    + "API that requires a token")
+        }
         do throws(AuthorityError) {
             _ = try await api.requirement(at: url, of: credentials)
         } catch {

@@ -44,7 +44,7 @@ protocol FlowDraft {
     func withdrawRevocation(_ account: Account) async throws(AccountError)
     func quarantine(_ signOut: SignOut) async throws(AccountError) -> String
     func clear(_ signOut: SignOut, ifRevision revision: ArchiveRevision) async throws(AccountError)
-    func forgetEndedUser(_ ended: SignOut) async throws(AccountError)
+    func forgetEndedUser() async throws(AccountError) -> Bool
 }
 
 extension VaultDraft: FlowDraft {}

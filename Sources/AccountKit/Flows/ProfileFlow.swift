@@ -20,13 +20,23 @@ extension Flows {
         to authority: any AccountAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
-        // Check that the account belongs to this service, since a token is sent only to its own service.
-        var account = try await loadedAccount(of: authority)
+        // An account of this service, whose tokens belong to the user and are valid.
+        var account = try await usableAccount(minimumValidity: nil, timeout: nil, with: authority)
         let before = account.profile
         change(&account.profile)
         let identity: Identity
         do {
-            identity = try await authority.updateProfile(of: account)
+            do {
+                identity = try await authority.updateProfile(of: account)
+            } catch AuthorityError.unauthorized {
+                guard let renewed = try await self.account(insteadOf: account, timeout: nil, with: authority) else {
+                    throw AuthorityError.unauthorized(error: nil)
+                }
+                account.credentials = renewed.credentials
+                identity = try await authority.updateProfile(of: account)
+            }
+        } catch let error as AccountError {
+            throw error
         } catch {
             throw Self.refusal(of: AuthorityError(error))
         }
@@ -47,7 +57,8 @@ extension Flows {
         let message = "the profile could not be changed at the service, so it was not changed here"
         return switch failure {
         case .misconfigured: AccountError(.misconfigured, message, cause: failure)
-        case .refused, .forbidden, .rejected: AccountError(.requestRefused, message, cause: failure)
+        case .refused, .forbidden, .rejected, .signInRefused, .unauthorized:
+            AccountError(.requestRefused, message, cause: failure)
         default: AccountError(.serviceUnavailable, message, hint: "try again", cause: failure)
         }
     }

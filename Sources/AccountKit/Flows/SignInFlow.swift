@@ -40,6 +40,7 @@ extension Flows {
         try await signingIn {
             // The service issues no tokens, so a cancellation loses no tokens.
             let account = try await authority.signIn(token: try await ask()).withIssuer(of: authority)
+            try account.checkBelongs(to: authority)
             let stored = try await storeSignIn(
                 account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
             deliverDue(after: stored, at: authority)
@@ -228,6 +229,7 @@ extension Flows {
     ) async throws -> Account {
         let account = account.withIssuer(of: authority)
         do {
+            try account.checkBelongs(to: authority)
             try checkInterruption()
             try exchange.beginStoring()
             let stored = try await storeSignIn(
@@ -318,7 +320,7 @@ extension Flows {
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, draft) }
                 do {
                     let saved = try await draft.saveSignIn(account, ifRevision: revision)
-                    if !saved.isSameUser(as: old) { await draft.keepProfile(of: old, at: vault.clock.now) }
+                    if !saved.isSameUser(as: old) { await draft.keepProfile(of: old) }
                     return .stored(saved)
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before
@@ -359,6 +361,15 @@ extension Account {
         var account = self
         account.issuer = issuer ?? authority.issuer
         return account
+    }
+
+    /// Throws an error if no request of the authority could use the account of its own sign-in.
+    fileprivate func checkBelongs(to authority: any AccountAuthority) throws(AccountError) {
+        guard !authority.isAuthority(of: self) else { return }
+        throw AccountError(
+            .misconfigured,
+            "the sign-in returned an account with the issuer \(issuer ?? "nil"), which does not belong to its service",
+            hint: "the property issuer, or isAuthority(of:), must accept the account")
     }
 }
 

@@ -11,7 +11,8 @@ import Foundation
 /// user's next sign-in.
 struct SignOutFlow: Sendable {
     enum Ended: Sendable {
-        case noUser
+        /// No user was signed in. If the service had ended the session, the user's data may have been removed.
+        case noUser(removedData: Bool)
 
         /// The account that was signed out, and the queue entry of its tokens; `nil` if the tokens were not queued.
         case account(Account, RevocationQueue.Pending?)
@@ -36,9 +37,8 @@ struct SignOutFlow: Sendable {
     private func end(in draft: any FlowDraft) async -> Result<Ended, AccountError> {
         do throws(AccountError) {
             switch await draft.read() {
-            case .absent(let last):
-                try await draft.forgetEndedUser(last)
-                return .success(.noUser)
+            case .absent:
+                return .success(.noUser(removedData: try await draft.forgetEndedUser()))
             case .present(let account, let revision):
                 return .success(.account(account, try await remove(account, revision, draft)))
             // An archive that cannot be reached cannot be moved either.
@@ -74,8 +74,8 @@ extension Flows {
         let flow = SignOutFlow(
             signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: keepsUnreadable)
         switch try await flow.run(vault).get() {
-        case .noUser:
-            return SignOutReport(account: nil, revocation: .notNeeded)
+        case .noUser(let removedData):
+            return SignOutReport(account: nil, revocation: .notNeeded, removedKeptData: removedData)
         case .quarantined(let place):
             return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)
         case .account(let account, let pending):
@@ -104,7 +104,13 @@ public struct SignOutReport: Sendable {
     /// The new name of an archive that could not be opened; `nil` if the archive opened, or if there was no archive.
     package let quarantinedArchive: String?
 
-    init(account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil) {
+    /// Whether data was removed that was kept when the service ended the session.
+    package let removedKeptData: Bool
+
+    init(
+        account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil, removedKeptData: Bool = false
+    ) {
+        self.removedKeptData = removedKeptData
         self.account = account
         self.revocation = revocation
         self.quarantinedArchive = quarantinedArchive

@@ -57,10 +57,10 @@ public protocol AccountAuthority: Sendable {
     /// request earlier, since a token counts as spent as soon as it is sent.
     var tokenRequestTimeout: Duration { get }
 
-    /// The issuer of this service's accounts, such as `https://notes.example.com`; `nil`, the default, in an app that uses
-    /// only one service. An account without an issuer gets this issuer at sign-in.
+    /// The issuer of this service's accounts, such as `https://notes.example.com`; `nil` in an app that uses only one
+    /// service. At a sign-in with this authority, an account without an issuer gets this issuer.
     ///
-    /// Declare a property of your own as `String?`. A property `issuer` of the type `String` does not replace the default.
+    /// There is no default, because a property of another type would silently not replace it.
     var issuer: String? { get }
 }
 
@@ -87,9 +87,6 @@ extension AccountAuthority {
 
     /// The default: whether the account has the ``issuer`` of this service.
     public func isAuthority(of account: Account) -> Bool { account.issuer == issuer }
-
-    /// The default, `nil`, for an app that uses only one service.
-    public var issuer: String? { nil }
 }
 
 /// An authority that supports sign-in with a user name and password.

@@ -251,25 +251,31 @@ struct VaultDraft: Sendable {
     private func removeKeepingProfile(
         of user: Account, _ signOut: SignOut, ifRevision revision: ArchiveRevision
     ) async throws -> ArchiveReceipt.Durability {
-        let date = signOut.date ?? now
-        let isKept = await keepProfile(of: user, at: date)
+        let profile = await keepProfile(of: user)
+        var kept = profile.map { [$0] } ?? []
         do {
-            try await vault.offlineKeys.markEnded(of: user, at: date, in: transaction)
+            kept += try await vault.offlineKeys.entries(of: user, in: transaction)
         } catch {
-            vault.logger?.debug("the key of the offline data could not be marked", metadata: ["error": "\(error)"])
+            vault.logger?.debug("the keys of offline data could not be read", metadata: ["error": "\(error)"])
         }
-        let durability = try await remove(signOut, ifRevision: revision)
+        let durability = try await remove(signOut, keeping: kept, ifRevision: revision)
         // On a full disk, the removed account makes room for its profile.
-        if !isKept { await keepProfile(of: user, at: date) }
+        if profile == nil, let profile = await keepProfile(of: user) { await record(signOut, keeping: kept + [profile]) }
         return durability
     }
 
-    /// Removes the profile and the key of the offline data of a user who signs out after the service ended the session.
-    func forgetEndedUser(_ ended: SignOut) async throws(AccountError) {
-        guard ended.reason == .sessionEnded, let date = ended.date else { return }
+    /// Removes the data that was kept for the next sign-in of a user, who signs out after the service has ended the session.
+    /// The sign-out record names the entries, so that this needs no key.
+    ///
+    /// - Returns: Whether data was kept.
+    func forgetEndedUser() async throws(AccountError) -> Bool {
         try await step {
-            try await vault.keptProfiles.remove(ofSessionEndedAt: date, in: transaction)
-            try await vault.offlineKeys.remove(ofSessionEndedAt: date, in: transaction)
+            guard let record = try await transaction.read(.signOut) else { return false }
+            let kept = SignOutRecord.kept(in: record.bytes)
+            for entry in kept { try await transaction.discard(entry) }
+            guard !kept.isEmpty else { return false }
+            await self.record(SignOutRecord.decode(record.bytes))
+            return true
         }
     }
 
@@ -277,17 +283,17 @@ struct VaultDraft: Sendable {
     /// the reason. The reason has no effect while there is an account. If the reason cannot be written, the account is
     /// removed anyway.
     private func remove(
-        _ signOut: SignOut, ifRevision revision: ArchiveRevision
+        _ signOut: SignOut, keeping kept: [ArchiveEntry] = [], ifRevision revision: ArchiveRevision
     ) async throws -> ArchiveReceipt.Durability {
-        await record(signOut)
+        await record(signOut, keeping: kept)
         let durability = try await transaction.remove(.account, ifRevision: revision)
         await forgetAccount()
         return durability
     }
 
-    private func record(_ signOut: SignOut) async {
+    private func record(_ signOut: SignOut, keeping kept: [ArchiveEntry] = []) async {
         do {
-            try await SignOutRecord.write(signOut, in: transaction)
+            try await SignOutRecord.write(signOut, keeping: kept, in: transaction)
         } catch {
             vault.logger?.warning(
                 "the reason for a sign-out could not be recorded", metadata: ["error": "\(error)"])
@@ -330,17 +336,16 @@ struct VaultDraft: Sendable {
         return try await transaction.quarantine(.account, label: "unreadable-\(stamp)")
     }
 
-    /// Stores the profile of a user who did not sign out, and returns whether it is stored. A failure does not keep the
-    /// session alive.
+    /// Stores the profile of a user who did not sign out, and returns the entry; `nil` if there is none. A failure does not
+    /// keep the session alive.
     @discardableResult
-    func keepProfile(of user: Account, at date: Date) async -> Bool {
+    func keepProfile(of user: Account) async -> ArchiveEntry? {
         do {
-            try await vault.keptProfiles.keep(user, at: date, in: transaction)
-            return true
+            return try await vault.keptProfiles.keep(user, at: now, in: transaction)
         } catch {
             vault.logger?.warning(
                 "the profile could not be kept for the next sign-in", metadata: ["error": "\(error)"])
-            return false
+            return nil
         }
     }
 

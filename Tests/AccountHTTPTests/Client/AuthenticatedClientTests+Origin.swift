@@ -178,6 +178,48 @@ extension AuthenticatedClientTests {
         }
     }
 
+    @Test(arguments: [("/api", false, false), ("/api", true, true), ("", false, true)])
+    func `Requests the claims of an API only from a service that it did not name alone`(
+        path: String, isNamed: Bool, isRequested: Bool
+    ) async throws {
+        let claims = "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzEifX19"
+        try await LoopbackServer.run { request, server in
+            switch (request.target, request.headers["authorization"]) {
+            case ("/token", _): .json(#"{"access_token":"access-2","token_type":"Bearer","refresh_token":"r2"}"#)
+            case (_, "Bearer access-2"): .json(#"{"ok":true}"#)
+            default:
+                .response(401, ["WWW-Authenticate": #"Bearer error="insufficient_claims", claims="\#(claims)""#])
+            }
+        } _: { server in
+            var account = Self.old
+            account.issuer = server.address
+            account.credentials.resources = [server.address + path]
+            account.credentials.tokenEndpoint = TokenEndpoint(
+                url: server.address + "/token", expiresAt: Date().addingTimeInterval(3600))
+            let authority = try OAuthAuthority(
+                api: server.address + path, issuer: isNamed ? server.address : nil,
+                client: OAuthClient(identifier: "tool"))
+            let store = try await AccountStore.inMemory(signedIn: account)
+            let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
+            #expect(try await client.get(path + "/me").head.status == 200)
+            let refreshes = server.requests.filter { $0.target == "/token" }
+            #expect(refreshes.map { $0.body.contains("claims=%7B%22access_token%22") } == [isRequested])
+        }
+    }
+
+    @Test(arguments: [("https://gitlab.com", true), ("https://login.example.net", false)])
+    func `Requests the claims of an API also from a known service`(issuer: String, isGiven: Bool) throws {
+        var account = Self.old
+        account.issuer = issuer
+        account.credentials.resources = ["https://api.example.com"]
+        let authority = try OAuthAuthority(api: "https://api.example.com", client: OAuthClient(identifier: "tool"))
+        guard case .api(let api) = authority.origin else {
+            Issue.record("the authority names no API")
+            return
+        }
+        #expect(try (api.givenService(of: account) != nil) == isGiven)
+    }
+
     @Test("Applies a service's documented rejection only to the service's own API")
     func documentedRefusal() async throws {
         let dead = LoopbackServer.Action.json(#"{"message":"Bad credentials"}"#, status: 401)

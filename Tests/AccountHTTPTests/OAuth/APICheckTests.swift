@@ -16,15 +16,16 @@ struct APICheckTests {
     /// - Parameters:
     ///   - userInfo: The response of user info; `nil` for a service without this endpoint.
     ///   - api: The response of the API to a request with a token.
+    ///   - isOpen: Whether the API responds without a token too.
     private func run(
         userInfo: LoopbackServer.Action? = .response(404), api: LoopbackServer.Action = .json("{}"),
-        token: String = "access", isAPINamed: Bool = true,
+        token: String = "access", isAPINamed: Bool = true, isOpen: Bool = false,
         _ body: (LoopbackServer, OAuthAuthority) async throws -> Void
     ) async throws {
         try await LoopbackServer.run { request, address in
             switch request.target.prefix(while: { $0 != "?" }) {
             case "/mcp":
-                return request.headers["authorization"] == "Bearer \(token)"
+                return isOpen || request.headers["authorization"] == "Bearer \(token)"
                     ? api : .response(401, ["WWW-Authenticate": "Bearer"])
             case "/.well-known/oauth-protected-resource/mcp":
                 return .json(#"{"resource":"\#(address)/mcp","authorization_servers":["\#(address)"]}"#)
@@ -256,6 +257,35 @@ struct APICheckTests {
             #expect(account.isNamedAfterAPI && account.credentials.resources == [server.address + "/mcp"])
             let failure = await asyncFailure { try await authority.signIn(token: Secret("wrong")) }
             #expect(kind(failure) == .signInRefused("…"))
+        }
+    }
+
+    @Test(
+        arguments: [nil, .response(404), invalidToken] as [LoopbackServer.Action?],
+        [LoopbackServer.Action.json("{}"), .response(404)])
+    func `An API that requires no token confirms none`(
+        userInfo: LoopbackServer.Action?, api: LoopbackServer.Action
+    ) async throws {
+        try await run(userInfo: userInfo, api: api, isAPINamed: false, isOpen: true) { _, authority in
+            let failure = await asyncFailure { try await authority.signIn(token: Secret("wrong")) }
+            #expect(kind(failure) == .signInRefused("…"))
+        }
+    }
+
+    @Test func `A service at the URL of the API decides about its own token`() async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/.well-known/oauth-authorization-server":
+                .json(
+                    #"{"issuer":"\#(address)","token_endpoint":"\#(address)/token","userinfo_endpoint":"\#(address)/userinfo"}"#
+                )
+            case "/userinfo", "/": Self.invalidToken
+            default: .response(404)
+            }
+        } _: { server in
+            let authority = try OAuthAuthority(api: server.address, client: OAuthClient(identifier: "tool"))
+            let failure = await asyncFailure { try await authority.signIn(token: Secret("wrong")) }
+            #expect(failure == .unauthorized(error: "invalid_token"))
         }
     }
 }

@@ -129,6 +129,8 @@ final class KeepStage: KeepSurroundings {
 
 /// A service whose tokens contain their expiry at both ends.
 final class RotatingService: AccountAuthority {
+    var issuer: String? { nil }
+
     private struct State {
         var count = 0
         var end = Date.distantPast

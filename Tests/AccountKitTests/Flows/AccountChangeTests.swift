@@ -148,6 +148,28 @@ struct AccountChangeTests {
         #expect(store.account?.profile.nickname == nil)
     }
 
+    @Test func `Sends a profile again with a new token if the service refuses the token`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        authority.respond(to: .updateProfile, with: [.refuse(.unauthorized(error: nil)), .accept])
+        #expect(try await store.sendProfile(to: authority) { $0.nickname = "Ally" }.profile.nickname == "Ally")
+        #expect(authority.requests == [.updateProfile, .refresh, .updateProfile])
+        authority.respond(
+            to: .updateProfile, with: [.refuse(.unauthorized(error: nil)), .refuse(.unauthorized(error: nil))])
+        await expectAccountError(.requestRefused) { try await store.sendProfile(to: authority) { $0.nickname = "Al" } }
+    }
+
+    @Test func `Sends no profile with the token of another user`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(verify: [.identity(Identity(id: "mallory"))], clock: clock)
+        _ = await store.checkSession(with: authority)
+        authority.respond(to: .verify, with: [.identity(Identity(id: "mallory"))])
+        await #expect(throws: AccountError.self) { try await store.sendProfile(to: authority) { $0.nickname = "Ally" } }
+        #expect(!authority.requests.contains(.updateProfile))
+    }
+
     @Test func `Keeps another process's change of another field in a profile update`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.inMemory(signedIn: .fresh(at: ManualClock().now), storage: storage)

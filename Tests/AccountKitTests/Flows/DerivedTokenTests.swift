@@ -240,6 +240,8 @@ struct DerivedTokenTests {
 
     /// An authority that supports refreshes only.
     private struct RefreshingAuthority: ServiceAuthority {
+        var issuer: String? { nil }
+
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
         func isAuthority(of account: Account) -> Bool { true }
 
@@ -254,6 +256,7 @@ struct DerivedTokenTests {
 
     /// A service that offers token exchange, but not to this client.
     private final class RefusingExchangeAuthority: ServiceAuthority {
+        var issuer: String? { nil }
         let derivations = Mutex<[TokenDerivation]>([])
 
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
@@ -304,6 +307,7 @@ struct DerivedTokenTests {
     }
 
     private final class RevocationRecorder: AccountAuthority {
+        var issuer: String? { nil }
         let revoked = Mutex<[Account]>([])
 
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }

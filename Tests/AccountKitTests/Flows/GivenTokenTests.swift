@@ -6,6 +6,8 @@ import Testing
 struct GivenTokenTests {
     /// An app's own service, which returns only the user.
     private struct OwnService: AccountAuthority {
+        var issuer: String? { nil }
+
         func verify(_ account: Account) async throws -> Identity { Identity(id: "7", profile: ["name": "Bob"]) }
     }
 

@@ -134,6 +134,8 @@ struct MachineSessionTests {
 
     /// A service whose requests cannot be prepared, because this process has no client secret.
     private struct UnpreparedService: ServiceAuthority {
+        var issuer: String? { nil }
+
         func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
             throw AuthorityError.misconfigured("the client secret is missing")
         }

@@ -120,6 +120,7 @@ struct SharedStorageTests {
 
     /// A service that records whether a refresh may use the stored token endpoint.
     private final class EndpointRecorder: AccountAuthority {
+        var issuer: String? { nil }
         let hadEndpoint = Mutex<[Bool]>([])
 
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }

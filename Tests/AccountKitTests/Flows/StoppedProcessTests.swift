@@ -16,6 +16,8 @@ struct StoppedProcessTests {
 
     /// A service with prepared requests. Records the events.
     private final class Service: ServiceAuthority {
+        var issuer: String? { nil }
+
         private struct State {
             var events: [String] = []
             var failure: AuthorityError?

@@ -9,12 +9,19 @@ struct AccountAuthorityTests {
     /// An app's own login, which leaves the issuer of its accounts to AccountKit. Records the accounts it receives.
     private final class Login: PasswordAuthority, TokenAuthority {
         let issuer: String?
+        let named: String?
         let seen = Mutex<[Account]>([])
+        let revoked = Mutex<[Account]>([])
 
-        init(issuer: String?) { self.issuer = issuer }
+        init(issuer: String?, naming named: String? = nil) { (self.issuer, self.named) = (issuer, named) }
 
         func signIn(username: String, password: Secret) async throws -> Account {
-            Account(id: "1", credentials: Credentials(accessToken: password, issuedAt: Fixture.now))
+            Account(id: "1", issuer: named, credentials: Credentials(accessToken: password, issuedAt: Fixture.now))
+        }
+
+        func revoke(_ account: Account) async throws -> RevocationOutcome {
+            revoked.withLock { $0.append(account) }
+            return .done
         }
 
         func signIn(token: Secret) async throws -> Account { try await signIn(username: "", password: token) }
@@ -48,6 +55,17 @@ struct AccountAuthorityTests {
             #expect(reason.code == .misconfigured)
         }
         #expect(login.seen.withLock { $0.count } == (account == service ? 1 : 0))
+    }
+
+    @Test(arguments: [nil, "https://notes.example.com"])
+    func `Stores no account that the service would not accept later`(issuer: String?) async throws {
+        let store = try await AccountStore.inMemory(signedIn: Fixture.alice)
+        let login = Login(issuer: issuer, naming: "https://other.example.com")
+        await expectAccountError(.misconfigured) {
+            try await store.signIn(username: "bob", password: Secret("b"), with: login)
+        }
+        await expectAccountError(.misconfigured) { try await store.signIn(token: Secret("b"), with: login) }
+        #expect(store.account == Fixture.alice)
     }
 
     @Test(arguments: [true, false]) func `Stores the issuer of the service with an account that names none`(

@@ -73,6 +73,8 @@ struct ServiceAuthorityTests {
     }
 
     private struct OtherLogin: AccountAuthority {
+        var issuer: String? { nil }
+
         func isAuthority(of account: Account) -> Bool { true }
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
     }

@@ -10,6 +10,8 @@ import Foundation
 /// A service that issues tokens and tracks which of them are valid. It accepts each refresh token once. It treats a
 /// second use as theft and ends the session (RFC 9700, section 4.14.2).
 final class ModelService: PasswordAuthority, ServiceAuthority {
+    var issuer: String? { nil }
+
     private struct State {
         var count = 0
         var accessTokens: Set<String> = []

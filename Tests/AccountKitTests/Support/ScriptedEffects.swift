@@ -76,7 +76,7 @@ enum EffectCall: Sendable {
     case clear(SignOut, ifRevision: ArchiveRevision)
 
     /// The result is `done` or `failed`.
-    case forgetEndedUser(SignOut)
+    case forgetEndedUser
 
     /// The flow has ended.
     case finish
@@ -322,5 +322,8 @@ final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
         try attempt(.clear(signOut, ifRevision: revision))
     }
 
-    func forgetEndedUser(_ ended: SignOut) async throws(AccountError) { try attempt(.forgetEndedUser(ended)) }
+    func forgetEndedUser() async throws(AccountError) -> Bool {
+        try attempt(.forgetEndedUser)
+        return true
+    }
 }

@@ -38,6 +38,7 @@ import Darwin
 
 /// A service that issues new tokens, and first fills the disk with files of this name.
 struct Service: AccountAuthority {
+    var issuer: String? { nil }
     var ballast: String?
 
     /// Whether the service waits for an input line.

@@ -19,6 +19,8 @@ import Darwin
 
 /// A service that is never called.
 struct NoService: AccountAuthority {
+    var issuer: String? { nil }
+
     func verify(_ account: Account) async throws -> Identity { throw AuthorityError.noResponse(.refused) }
     func refresh(_ account: Account) async throws -> Credentials { throw AuthorityError.noResponse(.refused) }
     func isAuthority(of account: Account) -> Bool { true }

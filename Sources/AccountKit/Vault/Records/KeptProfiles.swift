@@ -11,7 +11,7 @@ import Foundation
 struct KeptProfiles: Sendable {
     static let maximumCount = 8
 
-    private static let entries = SealedRecords<KeptProfile>.entries("Account-Profile", count: maximumCount)
+    static let entries = SealedRecords<KeptProfile>.entries("Account-Profile", count: maximumCount)
 
     let records: SealedRecords<KeptProfile>
 
@@ -25,8 +25,10 @@ struct KeptProfiles: Sendable {
 
     /// Stores the profile of a user whose account is about to be removed or replaced. The caller has loaded the account
     /// in this transaction.
-    func keep(_ user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
-        guard !user.profile.fields.isEmpty else { return }
+    ///
+    /// - Returns: The entry; `nil` if the profile has no fields.
+    func keep(_ user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws -> ArchiveEntry? {
+        guard !user.profile.fields.isEmpty else { return nil }
         let found = await records.readable { try await transaction.read($0) }
         var place = found.first { $0.payload.owner == user.owner }.map { ($0.entry, Optional($0.revision)) }
         for free in records.entries where place == nil {
@@ -40,6 +42,7 @@ struct KeptProfiles: Sendable {
         }
         try await records.write(
             KeptProfile(of: user, at: date), to: entry, ifRevision: revision, at: date, in: transaction)
+        return entry
     }
 
     /// Returns the stored profile of a user; `nil` if there is none, or if it cannot be opened now.
@@ -49,16 +52,8 @@ struct KeptProfiles: Sendable {
     }
 
     func remove(of user: Account, in transaction: any ArchiveTransaction) async throws {
-        try await remove(in: transaction) { $0.owner == user.owner }
-    }
-
-    func remove(ofSessionEndedAt date: Date, in transaction: any ArchiveTransaction) async throws {
-        // A sign-out record has no fractions of seconds.
-        try await remove(in: transaction) { abs($0.keptAt.timeIntervalSince(date)) < 1 }
-    }
-
-    private func remove(in transaction: any ArchiveTransaction, where isToGo: (KeptProfile) -> Bool) async throws {
-        for found in await records.readable({ try await transaction.read($0) }) where isToGo(found.payload) {
+        for found in await records.readable({ try await transaction.read($0) }) where found.payload.owner == user.owner
+        {
             _ = try await transaction.remove(found.entry, ifRevision: found.revision)
         }
     }

@@ -32,7 +32,7 @@ package struct OfflineKey: Sendable {
 struct OfflineKeys: Sendable {
     static let maximumCount = 8
 
-    private static let entries = SealedRecords<StoredOfflineKey>.entries("Offline", count: maximumCount)
+    static let entries = SealedRecords<StoredOfflineKey>.entries("Offline", count: maximumCount)
 
     let records: SealedRecords<StoredOfflineKey>
 
@@ -96,33 +96,17 @@ struct OfflineKeys: Sendable {
 
     // MARK: Signing out
 
+    func entries(of user: Account, in transaction: any ArchiveTransaction) async throws -> [ArchiveEntry] {
+        try await found { try await transaction.read($0) }.filter { $0.payload.owner == user.owner }.map(\.entry)
+    }
+
     /// Marks a user's key before the account is removed, so that a crash between these two steps leaves no usable key.
     func markForRemoval(of user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
-        try await mark(of: user, at: date, in: transaction) { $0.isSigningOut = true }
-    }
-
-    /// Notes when the service ended the session of a user, who may sign out later.
-    func markEnded(of user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
-        try await mark(of: user, at: date, in: transaction) { $0.endedAt = date }
-    }
-
-    private func mark(
-        of user: Account, at date: Date, in transaction: any ArchiveTransaction,
-        _ change: (inout StoredOfflineKey) -> Void
-    ) async throws {
         for var mine in try await found({ try await transaction.read($0) }) where mine.payload.owner == user.owner {
-            change(&mine.payload)
+            mine.payload.isSigningOut = true
             try await records.write(
                 mine.payload, to: mine.entry, ifRevision: mine.revision, at: date, in: transaction)
         }
-    }
-
-    func isAnyThere(ofSessionEndedAt date: Date) async throws -> Bool {
-        try await found { try await records.vault.storage.read($0) }.contains { $0.payload.wasEnded(at: date) }
-    }
-
-    func remove(ofSessionEndedAt date: Date, in transaction: any ArchiveTransaction) async throws {
-        try await remove(in: transaction) { $0.wasEnded(at: date) }
     }
 
     func remove(of user: Account, in transaction: any ArchiveTransaction) async throws {
@@ -166,12 +150,6 @@ struct StoredOfflineKey: Sendable {
     /// Whether the user is signing out. The key is removed with the account or, after a crash, at the next sign-in.
     var isSigningOut = false
 
-    /// The date when the service last ended a session of the user.
-    var endedAt: Date?
-
-    /// A sign-out record has no fractions of seconds.
-    func wasEnded(at date: Date) -> Bool { endedAt.map { abs($0.timeIntervalSince(date)) < 1 } ?? false }
-
     init(_ key: Secret, of user: Account, createdAt: Date) {
         owner = user.owner
         self.key = key
@@ -190,7 +168,6 @@ extension StoredOfflineKey: SealedPayload {
         static let kind = "tokenType"
         static let marks = "profile"
         static let isSigningOut = "isSigningOut"
-        static let endedAt = "endedAt"
     }
 
     private static let kind = "offline"
@@ -202,10 +179,7 @@ extension StoredOfflineKey: SealedPayload {
             Field.userID: .string(owner.id), Field.kind: .string(Self.kind), Field.createdAt: .date(createdAt),
         ]
         record[Field.issuer] = owner.issuer.map { .string($0) }
-        var marks: [String: ProfileValue] = [:]
-        if isSigningOut { marks[Field.isSigningOut] = .boolean(true) }
-        marks[Field.endedAt] = endedAt.map { .date($0) }
-        if !marks.isEmpty { record[Field.marks] = .dictionary(marks) }
+        if isSigningOut { record[Field.marks] = .dictionary([Field.isSigningOut: .boolean(true)]) }
         return record
     }
 
@@ -221,8 +195,6 @@ extension StoredOfflineKey: SealedPayload {
         owner = AccountOwner(id: userID, issuer: try record.text(Field.issuer))
         self.createdAt = createdAt
         key = secrets[0].secret
-        let marks = try record.dictionary(Field.marks) ?? [:]
-        isSigningOut = marks[Field.isSigningOut] != nil
-        if case .date(let date)? = marks[Field.endedAt] { endedAt = date }
+        isSigningOut = try record.dictionary(Field.marks)?[Field.isSigningOut] != nil
     }
 }

@@ -16,18 +16,31 @@ enum SignOutRecord {
         var issuer: String?
         var detail: String?
         var unfinishedRefresh: Date?
+
+        /// The names of the entries that are kept for the user's next sign-in.
+        var kept: [String]?
     }
 
-    static func write(_ signOut: SignOut, in transaction: any ArchiveTransaction) async throws {
+    static func write(
+        _ signOut: SignOut, keeping kept: [ArchiveEntry] = [], in transaction: any ArchiveTransaction
+    ) async throws {
         let previous = try await transaction.read(.signOut)?.revision
-        _ = try await transaction.replace(.signOut, with: try encode(signOut), ifRevision: previous)
+        _ = try await transaction.replace(.signOut, with: try encode(signOut, keeping: kept), ifRevision: previous)
     }
 
-    static func encode(_ signOut: SignOut) throws(AccountError) -> [UInt8] {
+    static func encode(_ signOut: SignOut, keeping kept: [ArchiveEntry] = []) throws(AccountError) -> [UInt8] {
         let record = Record(
             reason: signOut.reason.rawValue, date: signOut.date, issuer: signOut.issuer, detail: signOut.detail,
-            unfinishedRefresh: signOut.unfinishedRefresh)
+            unfinishedRefresh: signOut.unfinishedRefresh, kept: kept.isEmpty ? nil : kept.map(\.rawValue))
         return try PropertyListEncoder.xml.bytes(of: record, failure: "the sign-out cannot be recorded")
+    }
+
+    /// Returns the entries that were kept for the user's next sign-in when the service ended the session.
+    static func kept(in bytes: [UInt8]?) -> [ArchiveEntry] {
+        guard let bytes, let record = try? PropertyListDecoder().decode(Record.self, from: Data(bytes)),
+            record.reason == SignOut.Reason.sessionEnded.rawValue
+        else { return [] }
+        return (KeptProfiles.entries + OfflineKeys.entries).filter { record.kept?.contains($0.rawValue) == true }
     }
 
     static func decode(_ bytes: [UInt8]?) -> SignOut {

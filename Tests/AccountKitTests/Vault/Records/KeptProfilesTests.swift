@@ -176,6 +176,15 @@ struct KeptProfilesTests {
         #expect(try await store.signIn { alice }.profile["notes_theme"] == "dark")
     }
 
+    @Test func `Removes the fields at a sign-out without their passphrase`() async throws {
+        let store = store([Person("correct horse", "correct horse").key])
+        try await signInWithTheme(store)
+        await endSession(of: store)
+        #expect(entries == ["Account-Profile-1.plist"])
+        try await self.store([]).signOut()
+        #expect(entries.isEmpty)
+    }
+
     @Test func `Opens the fields after a change of keys`() async throws {
         let store = store()
         try await signInWithTheme(store)
