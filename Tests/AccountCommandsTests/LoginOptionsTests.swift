@@ -23,6 +23,22 @@ import Testing
         try LoginCommand<App>.parse(arguments)
     }
 
+    @Test(arguments: [
+        (["--with-token"], "login --session work --with-token"),
+        (["https://a.example/?a=1", "--with-token"], "login 'https://a.example/?a=1' --session work --with-token"),
+        (["--service", "hub", "--with-token"], "login --session work --service hub --with-token"),
+        (
+            ["--issuer", "https://a.example", "--with-token"],
+            "login --session work --issuer https://a.example --with-token"
+        ),
+    ])
+    func `The advice for a token keeps the service`(words: [String], command: String) throws {
+        let hint = CommandHint(tool: "account", session: try SessionName("work"))
+        #expect(
+            try LoginCommand<App>.parse(words).tokenAdvice(hint)
+                == "use `account \(command) < FILE`, or pipe the token from your password manager")
+    }
+
     @Test func `The answers to the questions have options, with the URL first`() throws {
         var answers = LoginConversation<App>.Answers(url: "https://api.example.com/mcp")
         #expect(answers.options(withSession: true) == ["https://api.example.com/mcp"])

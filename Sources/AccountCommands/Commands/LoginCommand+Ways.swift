@@ -203,16 +203,26 @@ extension LoginCommand {
             throw AccountError(
                 .invalidArgument,
                 "--with-token reads the token from standard input, which is a terminal here",
-                hint:
-                    "use `\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
-            )
+                hint: tokenAdvice(hint))
         }
         return try await store.signIn(with: authority) {
             guard let token = try Terminal.readSecretLine(of: .token) else {
-                throw AccountError(.invalidArgument, "no token on standard input: it is empty")
+                throw AccountError(
+                    .invalidArgument, "no token on standard input: it is empty", hint: tokenAdvice(hint))
             }
             return token
         }
+    }
+
+    /// Says how to pass a token, with the service in the options.
+    func tokenAdvice(_ hint: CommandHint) -> String {
+        let options = [
+            serviceName.map { "--service \($0.shellWord)" }, issuer.issuer.map { "--issuer \($0.shellWord)" },
+            "--with-token < FILE",
+        ]
+        let command = hint.command(
+            "login" + (url.map { " \($0.shellWord)" } ?? ""), options.compactMap(\.self).joined(separator: " "))
+        return "use `\(command)`, or pipe the token from your password manager"
     }
 
     func signInWithPassword(
