@@ -135,17 +135,24 @@ extension AsyncParsableCommand where Self: SendableMetatype {
 
     /// Returns the help that a user or a command without a subcommand requests.
     static func help(for error: any Error, showingAll showsAll: Bool, tool: String) -> String {
-        let complete = fullMessage(for: error)
-        var short = HelpDetail.$isShort.withValue(true) { fullMessage(for: error) }
+        let complete = helpMessage(for: error)
+        var short = HelpDetail.$isShort.withValue(true) { helpMessage(for: error) }
         if let path = HelpText.path(in: complete), path != HelpText.path(in: short) {
             // The short tree lacks the command, so take its path from the complete tree.
             do {
                 _ = try parseAsRoot(path.dropFirst() + ["--help"])
             } catch {
-                short = HelpDetail.$isShort.withValue(true) { fullMessage(for: error) }
+                short = HelpDetail.$isShort.withValue(true) { helpMessage(for: error) }
             }
         }
         return HelpText.shown(short, complete: complete, showsAll: showsAll, tool: tool)
+    }
+
+    /// Returns the help with examples that the user can copy.
+    private static func helpMessage(for error: any Error) -> String {
+        let text = fullMessage(for: error)
+        guard text.hasPrefix("OVERVIEW: ") else { return text }
+        return HelpText.foldingExamples(of: fullMessage(for: error, columns: 10_000), in: text, HelpText.columns)
     }
 
     /// Prints an error in the format of all errors, or a requested text such as the help.

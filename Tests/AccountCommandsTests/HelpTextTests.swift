@@ -184,6 +184,45 @@ import Testing
         check(AccountCommand<App>.self)
     }
 
+    @Test func `Breaks an example so that a shell reads all of it`() {
+        let wide = """
+            OVERVIEW: Sign in once, and stay signed in.
+
+            The tool stores the account until you sign out.
+
+              notes account login
+              curl -H "Authorization: Bearer $(notes account token)" https://api.example.com
+              notes account login machine \\
+                  --client-id nightly --client-key key.pem \\
+                  --json
+
+            USAGE: notes account <subcommand>
+            """
+        let narrow = "OVERVIEW: …\n\nUSAGE: notes account <subcommand>"
+        #expect(
+            HelpText.foldingExamples(of: wide, in: narrow, 40) == """
+                OVERVIEW: Sign in once, and stay signed
+                in.
+
+                The tool stores the account until you
+                sign out.
+
+                  notes account login
+                  curl \\
+                      -H "Authorization: Bearer $(notes account token)" \\
+                      https://api.example.com
+                  notes account login machine \\
+                      --client-id nightly \\
+                          --client-key key.pem \\
+                      --json
+
+                USAGE: notes account <subcommand>
+                """)
+        #expect(HelpText.foldingExamples(of: wide, in: narrow, 90) == narrow)
+        let text = HelpText.foldingExamples(of: wide, in: narrow, 80)
+        #expect(text.contains("token)\" \\\n      https://api.example.com\n"), "\(text)")
+    }
+
     @Test func `Folds a long command between options`() {
         #expect(HelpText.folded("account login") == "  account login")
         let long = "account login machine https://auth.example.com --client-id nightly --client-key key.pem"
