@@ -177,7 +177,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         guard code == .success else {
-            Terminal.say(UsageMessage.error(error, of: Self.self, tool: CommandLine.toolName))
+            Terminal.say(
+                UsageMessage.error(
+                    error, in: Array(CommandLine.arguments.dropFirst()), of: Self.self, tool: CommandLine.toolName))
             return code
         }
         do {

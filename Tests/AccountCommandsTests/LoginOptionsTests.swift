@@ -39,6 +39,12 @@ import Testing
                 == "use `account \(command) < FILE`, or pipe the token from your password manager")
     }
 
+    @Test func `Refuses an empty user name`() throws {
+        let error = try #require(throws: (any Error).self) { try parse("--password-stdin", "--username", "") }
+        #expect(LoginCommand<App>.message(for: error) == "the user name is empty")
+        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+    }
+
     @Test func `The answers to the questions have options, with the URL first`() throws {
         var answers = LoginConversation<App>.Answers(url: "https://api.example.com/mcp")
         #expect(answers.options(withSession: true) == ["https://api.example.com/mcp"])

@@ -28,12 +28,13 @@ import Testing
     private func error(for line: String, of root: any AsyncParsableCommand.Type, tool: String) async throws
         -> AccountError
     {
+        let arguments = line.split(separator: " ").map(String.init)
         let error = try await #require(throws: (any Error).self) {
-            var command = try root.parseAsRoot(line.split(separator: " ").map(String.init))
+            var command = try root.parseAsRoot(arguments)
             try await (command as? UnknownCommand<App>)?.run()
             try command.run()
         }
-        return UsageMessage.error(error, of: root, tool: tool)
+        return UsageMessage.error(error, in: arguments, of: root, tool: tool)
     }
 
     static let rows: [(line: String, message: String, hint: String)] = [
@@ -46,6 +47,18 @@ import Testing
         (
             "login https://a.example --parameter foo", "the value 'foo' is invalid for '--parameter <name=value>'",
             "see `account help login --all`"
+        ),
+        ("login -s work", "unknown option '-s'", "did you mean '--session'? See `account login --help`"),
+        ("login --user alice", "unknown option '--user'", "did you mean '--username'? See `account login --help`"),
+        (
+            "login --token=secret x", "unknown option '--token'",
+            "did you mean '--with-token'? See `account login --help`"
+        ),
+        ("switch --list", "unknown option '--list'", "to list the sessions, run `account sessions`"),
+        ("switch", "missing expected argument '<name>'", "see `account switch --help`"),
+        (
+            "token --min-validity -5", "the value '-5' is invalid for '--min-validity <seconds>'",
+            "see `account token --help`"
         ),
         ("login --session", "missing value for '--session <session>'", "see `account login --help`"),
     ]

@@ -113,6 +113,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if authorization.dpop == true, ways.withToken {
             throw ValidationError("--dpop cannot be combined with --with-token: only a sign-in binds tokens to a key")
         }
+        if username?.isEmpty == true { throw ValidationError("the user name is empty") }
         if username != nil, ways.withToken {
             throw ValidationError("--username cannot be combined with --with-token: the service identifies the user")
         }
@@ -121,7 +122,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         try Self.check(url, serviceName, issuer) {
             // The argument may be a token, so the messages don't repeat it.
-            if let hint = Suggestion.loginHint(in: CommandLine.arguments) { return hint }
             if App.acceptsIssuer, url == "machine" { return "write `login machine` before the options" }
             if ways.withToken { return "--with-token reads the token from standard input" }
             return ways.password ? "--password prompts for the password" : nil
