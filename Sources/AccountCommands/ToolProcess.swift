@@ -209,6 +209,7 @@ extension AccountError {
         if hint == Self.signInIfRefusedAgain { hint? += " with `\(command)`" }
         // AccountKit knows the options of `login`, but not the name of the tool.
         message = message.replacing("`login ", with: "`\(command) ")
+        if [.damaged, .wrongKeyOrDamaged, .noKey].contains(code) { nameSignInOfArchive(command) }
         if code == .renewalRefused, hint?.contains("`") != true {
             let advice = SignInAdvice(mentionedIn: message)
             hint = "sign in again with `\(command)\(advice.map { " " + $0.options } ?? "")`"
@@ -224,6 +225,19 @@ extension AccountError {
         {
             self.hint = "run `\(command) \(hint[login.upperBound..<end])`"
         }
+    }
+}
+
+extension AccountError {
+    /// Adds the command that signs in to an error about an archive that cannot be opened, which ends in its advice.
+    private mutating func nameSignInOfArchive(_ command: String) {
+        let advice = "sign in again"
+        let end = "You are not signed out; "
+        if hint == nil, message.hasSuffix(advice), let start = message.firstRange(of: end) {
+            hint = String(message[start.upperBound...])
+            message = String(message[..<start.lowerBound] + end.dropLast(2))
+        }
+        if let text = hint, text.hasSuffix(advice) { hint = "\(text) with `\(command)`" }
     }
 }
 

@@ -39,6 +39,11 @@ import Testing
                 == "use `account \(command) < FILE`, or pipe the token from your password manager")
     }
 
+    @Test func `Refuses a URL that is not a web URL`() throws {
+        let error = try #require(throws: (any Error).self) { try parse("ftp://example.com") }
+        #expect(LoginCommand<App>.message(for: error) == "the argument is not a web URL\nuse https://example.com")
+    }
+
     @Test func `Refuses an empty user name`() throws {
         let error = try #require(throws: (any Error).self) { try parse("--password-stdin", "--username", "") }
         #expect(LoginCommand<App>.message(for: error) == "the user name is empty")

@@ -140,7 +140,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if url != nil, serviceName != nil, issuer.issuer != nil {
             throw ValidationError("a sign-in with --service has one URL", hint: "omit --issuer")
         }
-        guard let url, url.firstRange(of: "://") == nil else { return }
+        guard let url else { return }
+        if let separator = url.firstRange(of: "://") {
+            let scheme = url[..<separator.lowerBound].lowercased()
+            guard scheme != "https", scheme != "http" else { return }
+            throw ValidationError("the argument is not a web URL", hint: "use https://\(url[separator.upperBound...])")
+        }
         let hint =
             if let explanation = explanation() {
                 explanation

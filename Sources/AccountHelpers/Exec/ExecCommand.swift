@@ -32,8 +32,6 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
-    var reportsOnOneLine: Bool { true }
-
     @Argument(
         parsing: .captureForPassthrough,
         help: ArgumentHelp(
