@@ -19,6 +19,24 @@ import Testing
         }
     }
 
+    private enum Registered: AccountApplication {
+        static let identifier = "com.example.registered"
+        static let acceptsIssuer = true
+        static var defaultClientID: String? { "registered" }
+
+        static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+            throw AccountError(.misconfigured, "not needed here")
+        }
+    }
+
+    @Test func `Requires a client ID only if the app has none`() {
+        let required = LoginConversation<App>.registrationText(at: "https://a.example", enabling: "the password grant")
+        #expect(required.contains("https://a.example requires a client ID.\n"))
+        let offered = LoginConversation<Registered>.registrationText(
+            at: "https://a.example", enabling: "the password grant")
+        #expect(!offered.contains("requires") && offered.contains("enable the password grant"), "\(offered)")
+    }
+
     private func parse(_ arguments: String...) throws -> LoginCommand<App> {
         try LoginCommand<App>.parse(arguments)
     }

@@ -334,15 +334,17 @@ struct LoginConversation<App: AccountApplication> {
     /// Says where to register a client at a service that this tool does not know, and what to enable for it.
     private func sayHowToRegister(_ answers: Answers) {
         let place = answers.server ?? answers.issuer ?? answers.url ?? "the service"
-        Terminal.say(
-            nil,
-            """
-
-            \(place) requires a client ID.
-            Register a public client there, and enable \(Self.grant(for: answers.expectedWay)).
-            """)
+        let grant = Self.grant(for: answers.expectedWay)
+        Terminal.say(nil, StyledText(Self.registrationText(at: place.shown, enabling: grant)))
         guard let page = answers.documentation else { return Terminal.say("") }
         Terminal.say(nil, "Its documentation may say where to register an app:\n\n    \(page)\n")
+    }
+
+    /// With a default client ID, the user need not register a client.
+    static func registrationText(at place: String, enabling grant: String) -> String {
+        App.defaultClientID == nil
+            ? "\n\(place) requires a client ID.\nRegister a public client there, and enable \(grant)."
+            : "\nIf you registered a public client at \(place), enter its client ID, and enable \(grant) there."
     }
 
     static func grant(for way: SignInWay?) -> String {
