@@ -232,4 +232,15 @@ import Testing
                       --client-key key.pem
                 """)
     }
+
+    @Test(
+        arguments: [
+            ("account login [--scope <scope> ...] [--web] [<url>]", "account login [<options>] [<url>]"),
+            ("account keep --file <file> [--json]", "account keep --file <file> [<options>]"),
+            ("account login [<options>] [<url>]", "account login [<options>] [<url>]"),
+            ("account switch <name>", "account switch <name>"),
+        ])
+    func `The usage of the short help names no option that the help omits`(usage: String, brief: String) {
+        #expect(HelpText.brief(usage[...]) == brief)
+    }
 }

@@ -36,8 +36,6 @@ NOTES = {
     ("17", "MCP SDK"): _no("Always sends `resource` for an API with metadata, so the sign-in fails."),
     ("18", "oidc-agent"): _no("Sends no challenge if the metadata do not list S256."),
     ("19", "MCP SDK"): _no("Sends no scopes with a refresh."),
-    ("24", "`account`"): _no(
-        "`account mcp` refreshes the token without the claims. Swift programs with `AuthenticatedClient` send the claims."),
     ("24", "MSAL"): _yes("The program passes the claims of the challenge."),
     ("24", "MCP SDK"): _no("Asks for a new sign-in, without the claims."),
     ("27", "`account`"): _no(

@@ -10,7 +10,7 @@ package enum HelpText {
     static func shown(_ short: String, complete: String, showsAll: Bool, tool: String) -> String {
         // The text may also be a completion script, or the help as JSON.
         guard let usage = usage(in: complete) else { return complete }
-        let text = withCommonOptionsLast(showsAll ? complete : withUsage(usage, short))
+        let text = withCommonOptionsLast(showsAll ? complete : withUsage(brief(usage), short))
         guard let words = command(in: usage) else { return text }
         var lines: [String] = []
         if !showsAll, short != complete {
@@ -42,8 +42,21 @@ package enum HelpText {
         return text[start.upperBound...].prefix { $0 != "\n" }
     }
 
+    /// Returns a usage with `[<options>]` instead of the optional options.
+    static func brief(_ usage: Substring) -> String {
+        var parts: [String] = []
+        var depth = 0
+        for word in usage.split(separator: " ") {
+            if depth > 0 { parts[parts.count - 1] += " " + word } else { parts.append(String(word)) }
+            depth += word.count { $0 == "[" } - word.count { $0 == "]" }
+        }
+        let isOptional: (String) -> Bool = { $0.hasPrefix("[-") || $0 == "[<options>]" }
+        guard let first = parts.firstIndex(where: isOptional) else { return String(usage) }
+        return (parts[..<first] + ["[<options>]"] + parts[first...].filter { !isOptional($0) }).joined(separator: " ")
+    }
+
     /// Replaces the usage: with fewer options, the parser lists all of them there.
-    private static func withUsage(_ usage: Substring, _ help: String) -> String {
+    private static func withUsage(_ usage: String, _ help: String) -> String {
         guard let old = self.usage(in: help) else { return help }
         return String(help[..<old.startIndex] + usage + help[old.endIndex...])
     }
