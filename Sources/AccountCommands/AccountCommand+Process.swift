@@ -11,27 +11,9 @@ extension AccountCommand {
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
                 arguments.insert("docker-credential", at: 0)
             }
-            try checkHelp(arguments)
             // Avoid a cast: it searches for a conformance, which takes as many instructions as all of `whoami --offline`.
             if var command = parsedAlone(arguments) { return try await command.run() }
             try await run(asyncParseAsRoot(arguments))
-        }
-    }
-
-    /// Throws an error for `help` with an unknown command, for which the parser would show the help of the parent
-    /// command.
-    static func checkHelp(_ arguments: [String]) throws {
-        guard arguments.first == "help" else { return }
-        var subcommands = Self.configuration.subcommands
-        for (index, word) in arguments.dropFirst().enumerated() where !word.hasPrefix("-") {
-            let named = subcommands.first {
-                $0.configuration.commandName == word || $0.configuration.aliases.contains(word)
-            }
-            guard let named else {
-                if index == 0, word == "help" { continue }
-                throw Suggestion.unknownSubcommand(word, among: subcommands)
-            }
-            subcommands = named.configuration.subcommands
         }
     }
 

@@ -95,6 +95,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                 Array(CommandLine.arguments.dropFirst()), isAccount: isAccount)
             do {
                 try CommandLine.checkArguments()
+                try checkHelp(given.words)
                 try await body(given.words)
                 code = .success
             } catch {
@@ -115,6 +116,45 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         }
     }
 
+    /// Throws an error for `help` with an unknown command, for which the parser would show the help of the parent
+    /// command.
+    static func checkHelp(_ arguments: [String]) throws {
+        guard arguments.first == "help" else { return }
+        var subcommands = configuration.subcommands
+        // Without subcommands, `help` is an argument.
+        guard !subcommands.isEmpty else { return }
+        for (index, word) in arguments.dropFirst().enumerated() where !word.hasPrefix("-") {
+            let named = subcommands.first { $0._commandName == word || $0.configuration.aliases.contains(word) }
+            guard let named else {
+                if index == 0, word == "help" { continue }
+                throw Suggestion.unknownSubcommand(word, among: subcommands)
+            }
+            subcommands = named.configuration.subcommands
+        }
+    }
+
+    /// Returns the help that a user or a command without a subcommand requests.
+    static func help(for error: any Error, showingAll showsAll: Bool, tool: String) -> String {
+        let complete = helpMessage(for: error)
+        var short = HelpDetail.$isShort.withValue(true) { helpMessage(for: error) }
+        if let path = HelpText.path(in: complete), path != HelpText.path(in: short) {
+            // The short tree lacks the command, so take its path from the complete tree.
+            do {
+                _ = try parseAsRoot(path.dropFirst() + ["--help"])
+            } catch {
+                short = HelpDetail.$isShort.withValue(true) { helpMessage(for: error) }
+            }
+        }
+        return HelpText.shown(short, complete: complete, showsAll: showsAll, tool: tool)
+    }
+
+    /// Returns the help with examples that the user can copy.
+    private static func helpMessage(for error: any Error) -> String {
+        let text = fullMessage(for: error)
+        guard text.hasPrefix("OVERVIEW: ") else { return text }
+        return HelpText.foldingExamples(of: fullMessage(for: error, columns: 10_000), in: text, HelpText.columns)
+    }
+
     /// Prints an error in the format of all errors, or a requested text such as the help.
     ///
     /// - Returns: The exit code.
@@ -132,24 +172,18 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             let message = message(for: error)
             // The parser shows an error without a description as Swift does.
             let isSwift = error.ownDescription == nil && message == "\(error)"
-            Terminal.say("\(CommandLine.toolName): \(isSwift ? error.userText : message)")
+            let shown = ArgumentSecrets.given.hidden(in: isSwift ? error.userText : message)
+            Terminal.say("\(CommandLine.toolName): \(shown)")
             return code
         }
         guard code == .success else {
-            let name = CommandLine.toolName
-            // The parser's text contains "See 'notes account login --help' for more information."
-            var help = text.firstRange(of: "  See '").map { String(text[$0.upperBound...].prefix { $0 != "'" }) }
-            // If a command was parsed again, the text omits the name of the app.
-            if let text = help, text.hasPrefix("account "), name.hasSuffix(" account") {
-                help = name + text.dropFirst("account".count)
-            }
-            Terminal.say(UsageMessage.error(message(for: error), help: help ?? name + " --help"))
+            Terminal.say(
+                UsageMessage.error(
+                    error, in: Array(CommandLine.arguments.dropFirst()), of: Self.self, tool: CommandLine.toolName))
             return code
         }
         do {
-            let short = HelpDetail.$isShort.withValue(true) { fullMessage(for: error) }
-            let shown = HelpText.shown(short, complete: text, showsAll: showsAll, tool: CommandLine.toolName)
-            try Terminal.printText(shown + "\n")
+            try Terminal.printText(help(for: error, showingAll: showsAll, tool: CommandLine.toolName) + "\n")
             return code
         } catch let error as AccountError {
             Terminal.say(error)
@@ -175,6 +209,7 @@ extension AccountError {
         if hint == Self.signInIfRefusedAgain { hint? += " with `\(command)`" }
         // AccountKit knows the options of `login`, but not the name of the tool.
         message = message.replacing("`login ", with: "`\(command) ")
+        if [.damaged, .wrongKeyOrDamaged, .noKey].contains(code) { nameSignInOfArchive(command) }
         if code == .renewalRefused, hint?.contains("`") != true {
             let advice = SignInAdvice(mentionedIn: message)
             hint = "sign in again with `\(command)\(advice.map { " " + $0.options } ?? "")`"
@@ -190,6 +225,19 @@ extension AccountError {
         {
             self.hint = "run `\(command) \(hint[login.upperBound..<end])`"
         }
+    }
+}
+
+extension AccountError {
+    /// Adds the command that signs in to an error about an archive that cannot be opened, which ends in its advice.
+    private mutating func nameSignInOfArchive(_ command: String) {
+        let advice = "sign in again"
+        let end = "You are not signed out; "
+        if hint == nil, message.hasSuffix(advice), let start = message.firstRange(of: end) {
+            hint = String(message[start.upperBound...])
+            message = String(message[..<start.lowerBound] + end.dropLast(2))
+        }
+        if let text = hint, text.hasSuffix(advice) { hint = "\(text) with `\(command)`" }
     }
 }
 

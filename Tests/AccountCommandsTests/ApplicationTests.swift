@@ -123,6 +123,20 @@ import Foundation
         #expect(withheld.hint == "if this continues, sign in again with `notes account login`")
     }
 
+    @Test func `Names the sign-in command for an archive that does not open`() {
+        var damaged = AccountError(
+            .damaged, "Account.plist is truncated. You are not signed out; restore a backup, or sign in again")
+        damaged.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
+        #expect(damaged.message == "Account.plist is truncated. You are not signed out")
+        #expect(damaged.hint == "restore a backup, or sign in again with `notes account login`")
+        var missing = AccountError(.noKey, "there is no key", hint: "restore the key, or sign in again")
+        missing.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
+        #expect(missing.hint == "restore the key, or sign in again with `notes account login`")
+        var shared = AccountError(.damaged, "the archive is damaged. You are not signed out; restore a backup")
+        shared.nameSignIn(command: "notes account login", orReplaceTokenIn: nil)
+        #expect(shared.hint == nil)
+    }
+
     // MARK: Exit codes
 
     @Test func `Maps each error to its exit code from sysexits`() {

@@ -109,6 +109,17 @@ import Testing
         #expect(Seconds(argument: "soon") == nil)
     }
 
+    @Test(arguments: ["rule", "setup"])
+    func `A command without a subcommand shows its own help`(name: String) throws {
+        let command = try #require(
+            AccountCommand<App>.groups.flatMap(\.subcommands).first { $0.configuration.commandName == name })
+        let text = AccountCommand<App>.help(
+            for: CleanExit.helpRequest(command), showingAll: false, tool: "account")
+        #expect(text.contains("\nUSAGE: account \(name) "), "\(text)")
+        #expect(text.hasPrefix("OVERVIEW: \(command.configuration.abstract)\n"), "\(text)")
+        #expect(!text.contains("  login "), "\(text)")
+    }
+
     // MARK: The end of the help
 
     @Test func `The help ends with the command for the rest, and with its article`() {
@@ -171,6 +182,45 @@ import Testing
             for subcommand in command.configuration.subcommands { check(subcommand) }
         }
         check(AccountCommand<App>.self)
+    }
+
+    @Test func `Breaks an example so that a shell reads all of it`() {
+        let wide = """
+            OVERVIEW: Sign in once, and stay signed in.
+
+            The tool stores the account until you sign out.
+
+              notes account login
+              curl -H "Authorization: Bearer $(notes account token)" https://api.example.com
+              notes account login machine \\
+                  --client-id nightly --client-key key.pem \\
+                  --json
+
+            USAGE: notes account <subcommand>
+            """
+        let narrow = "OVERVIEW: …\n\nUSAGE: notes account <subcommand>"
+        #expect(
+            HelpText.foldingExamples(of: wide, in: narrow, 40) == """
+                OVERVIEW: Sign in once, and stay signed
+                in.
+
+                The tool stores the account until you
+                sign out.
+
+                  notes account login
+                  curl \\
+                      -H "Authorization: Bearer $(notes account token)" \\
+                      https://api.example.com
+                  notes account login machine \\
+                      --client-id nightly \\
+                          --client-key key.pem \\
+                      --json
+
+                USAGE: notes account <subcommand>
+                """)
+        #expect(HelpText.foldingExamples(of: wide, in: narrow, 90) == narrow)
+        let text = HelpText.foldingExamples(of: wide, in: narrow, 80)
+        #expect(text.contains("token)\" \\\n      https://api.example.com\n"), "\(text)")
     }
 
     @Test func `Folds a long command between options`() {

@@ -22,6 +22,29 @@ import Testing
         #expect("run `a` or `b c` now".lines(within: 10) == ["run `a` or", "`b c` now"])
     }
 
+    @Test func `Breaks each line of a message, but no command or URL to copy`() {
+        let text =
+            "account: the service could not be reached\n  Check the address, and try again.\n\n    account login URL --device\n"
+        #expect(
+            text.wrapped(within: 20) == """
+                account: the service
+                could not be reached
+                  Check the address,
+                  and try again.
+
+                    account login URL --device
+
+                """)
+        #expect(text.wrapped(within: nil) == text)
+        #expect("Enter a name: ".wrapped(within: 10) == "Enter a\nname: ")
+    }
+
+    @Test func `The codes of colors take no columns`() {
+        let styled = "\u{1B}[32m✓\u{1B}[0m Signed in as \u{1B}[1malice\u{1B}[0m here"
+        #expect(styled.lines(within: 20) == [String(styled.dropLast(5)), "here"])
+        #expect(styled.lines(within: 25) == [styled])
+    }
+
     @Test(arguments: [0, -3, 1])
     func `Puts each word on its own line if there is no room`(columns: Int) {
         #expect("one two".lines(within: columns) == ["one", "two"])

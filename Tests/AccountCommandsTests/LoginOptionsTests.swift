@@ -19,8 +19,53 @@ import Testing
         }
     }
 
+    private enum Registered: AccountApplication {
+        static let identifier = "com.example.registered"
+        static let acceptsIssuer = true
+        static var defaultClientID: String? { "registered" }
+
+        static func authority(with options: AuthorityOptions) throws(AccountError) -> any AccountAuthority {
+            throw AccountError(.misconfigured, "not needed here")
+        }
+    }
+
+    @Test func `Requires a client ID only if the app has none`() {
+        let required = LoginConversation<App>.registrationText(at: "https://a.example", enabling: "the password grant")
+        #expect(required.contains("https://a.example requires a client ID.\n"))
+        let offered = LoginConversation<Registered>.registrationText(
+            at: "https://a.example", enabling: "the password grant")
+        #expect(!offered.contains("requires") && offered.contains("enable the password grant"), "\(offered)")
+    }
+
     private func parse(_ arguments: String...) throws -> LoginCommand<App> {
         try LoginCommand<App>.parse(arguments)
+    }
+
+    @Test(arguments: [
+        (["--with-token"], "login --session work --with-token"),
+        (["https://a.example/?a=1", "--with-token"], "login 'https://a.example/?a=1' --session work --with-token"),
+        (["--service", "hub", "--with-token"], "login --session work --service hub --with-token"),
+        (
+            ["--issuer", "https://a.example", "--with-token"],
+            "login --session work --issuer https://a.example --with-token"
+        ),
+    ])
+    func `The advice for a token keeps the service`(words: [String], command: String) throws {
+        let hint = CommandHint(tool: "account", session: try SessionName("work"))
+        #expect(
+            try LoginCommand<App>.parse(words).tokenAdvice(hint)
+                == "use `account \(command) < FILE`, or pipe the token from your password manager")
+    }
+
+    @Test func `Refuses a URL that is not a web URL`() throws {
+        let error = try #require(throws: (any Error).self) { try parse("ftp://example.com") }
+        #expect(LoginCommand<App>.message(for: error) == "the argument is not a web URL\nuse https://example.com")
+    }
+
+    @Test func `Refuses an empty user name`() throws {
+        let error = try #require(throws: (any Error).self) { try parse("--password-stdin", "--username", "") }
+        #expect(LoginCommand<App>.message(for: error) == "the user name is empty")
+        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
     }
 
     @Test func `The answers to the questions have options, with the URL first`() throws {

@@ -129,4 +129,10 @@ import Testing
     func `Refuses invalid values and combinations of options`(arguments: [String]) {
         #expect(throws: (any Error).self) { try AccountCommand<App>.parseAsRoot(arguments) }
     }
+
+    @Test func `The example for exec without a command does not print the token`() throws {
+        let error = try #require(throws: (any Error).self) { try AccountCommand<App>.parseAsRoot(["exec"]) }
+        let message = AccountCommand<App>.message(for: error)
+        #expect(message.hasSuffix("exec --env GITHUB_TOKEN -- gh api user`"), "\(message)")
+    }
 }

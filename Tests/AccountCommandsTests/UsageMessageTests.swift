@@ -25,6 +25,10 @@ import Testing
             "The value 'x' is invalid for '<kind>'. Please provide one of 'a' and 'b'.",
             "the value 'x' is invalid for '<kind>'", "please provide one of 'a' and 'b'"
         ),
+        (
+            "The option '--password' does not take any value, but 'it's secret' was specified.",
+            "the option '--password' does not take any value", "see `account --help`"
+        ),
         ("Missing expected argument '<name>'", "missing expected argument '<name>'", "see `account --help`"),
     ])
     func `Separates the advice from the message`(text: String, message: String, hint: String) {

@@ -20,8 +20,8 @@ import Terminal
             Gists that were shown once can be shown again offline. A change is first stored, and then sent when the \
             service can be reached: by the same command, or by `gists sync`.
 
-            The service is GitHub, unless another one was given to `account login`. In that case, set GISTS_API to the \
-            address of its API, such as https://HOST/api/v3 for GitHub Enterprise Server.
+            The service is GitHub, unless another one was given to `gists account login`. In that case, set GISTS_API \
+            to the address of its API, such as https://HOST/api/v3 for GitHub Enterprise Server.
 
             Exit codes: 0 done, or stored to be sent; 64 usage; 65 you must resolve a change; 69 the network was \
             needed, or the output is incomplete; 74 input or output error; 75 busy; 77 sign in first.

@@ -146,7 +146,8 @@ struct ExecTests {
     @Test func `Without a token, exec prints the reason and runs no command`() async throws {
         func expect(_ outcome: Outcome, _ code: Int32, _ said: String) {
             #expect(outcome.exitCode == code && outcome.output == "", "\(outcome)")
-            #expect(outcome.errors.contains(said) && outcome.errors.count { $0 == "\n" } == 1, "\(outcome)")
+            #expect(outcome.errors.lowercased().contains(said.lowercased()), "\(outcome)")
+            #expect((1...2).contains(outcome.errors.count { $0 == "\n" }), "\(outcome)")
         }
         try await SignedInUser.run { user in
             expect(try await user.account("exec", "--session", "work", "env"), 77, "`account login --session work`")

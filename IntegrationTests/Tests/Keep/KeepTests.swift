@@ -195,7 +195,7 @@ struct KeepTests {
             let folder = try folder(user.container)
             try Data("mine, not yours\n".utf8).write(to: URL(filePath: folder + "/letter"))
             for (arguments, code, said) in [
-                (["--file", folder + "/letter"], 64, "move the file away"),
+                (["--file", folder + "/letter"], 64, "Move the file away"),
                 (["--file", folder + "/none/token"], 64, "mkdir -m 700"),
                 (["--once", "--id-token", "--file", folder + "/token"], 78, "--scope openid"),
             ] as [([String], Int32, String)] {

@@ -147,6 +147,15 @@ struct ConversationTests {
                         .wait("Where do you want to sign in?"), .wait("another service: "), .type(server.issuer),
                         .enter,
                         .wait("Enter a number (leave empty for 1): "), .type("4"), .enter,
+                        .wait("Access token: "), .silent, .type("b"), .enter,
+                        .wait("Enter a number (leave empty for 1): "), Self.password, .enter,
+                        .wait("Client ID (leave empty for account-cli): "), .enter,
+                        .wait("User name: "), .type("b"), .enter,
+                        .wait("Client ID (leave empty for account-cli): "), .enter,
+                        .wait("User name: "), .type("alice"), .enter,
+                        .wait("Password for alice: "), .silent, .type("b"), .enter,
+                        .wait("Client ID (leave empty for account-cli): "), .type("b"), .enter,
+                        .wait("Enter a number (leave empty for 1): "), .type("4"), .enter,
                         .wait("Access token: "), .controlC,
                     ])
                 #expect(session.exitCode == 130, "\(session)")

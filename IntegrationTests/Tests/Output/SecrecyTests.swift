@@ -86,6 +86,19 @@ struct SecrecyTests {
         }
     }
 
+    /// `ArgumentSecretsTests` has the table of arguments.
+    @Test func `Errors do not repeat a token that is an argument`() async throws {
+        try await run { user, _ in
+            try await user.signIn()
+            let token = try await user.account.storedToken()
+            for arguments in [["token", token], [token], ["switch", token, "--json"], ["exec", "--", token]] {
+                let outcome = try await user.account.run(arguments)
+                #expect(outcome.exitCode != 0 && outcome.errors.contains("(not shown)"), "\(outcome)")
+                expect(none: [token], in: outcome)
+            }
+        }
+    }
+
     @Test func `Files are private, and the archive shows neither user nor service`() async throws {
         try await run { user, _ in
             let login = user.account.command(

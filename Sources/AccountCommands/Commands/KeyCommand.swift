@@ -140,6 +140,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         let slots = try await context.archive.keySlots()
         var settings = try context.preferences.keySettings(of: context.session)
+        let advice = "add another key first, for example with `\(context.hint.command("key add passphrase"))`"
         guard !slots.isEmpty else {
             let kept = settings.sources.filter { $0.kind.rawValue != key }
             guard kept.count < settings.sources.count, !kept.isEmpty else {
@@ -148,14 +149,20 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                     kept.isEmpty
                         ? "the next archive needs a key"
                         : "there is no archive yet, and no key of kind \(key) is configured for the next archive",
-                    hint: kept.isEmpty ? "add another key first" : nil)
+                    hint: kept.isEmpty ? advice : nil)
             }
             settings.sources = kept
             try await context.preferences.setKeySettings(settings, of: context.session)
             return try await KeyDocument(context).print(asJSON: options.json)
         }
         let slot = try slot(among: slots, context)
-        try await context.archive.removeKey(slot.id)
+        do {
+            try await context.archive.removeKey(slot.id)
+        } catch {
+            var error = error
+            if slots.count == 1, error.code == .invalidArgument { error.hint = "\(advice), or sign out" }
+            throw error
+        }
         settings.sources = try await used(settings.sources, context)
         try await context.preferences.setKeySettings(settings, of: context.session)
         Terminal.say(.success, "The key \(slot.id.prefix(8)) no longer opens the archive.")

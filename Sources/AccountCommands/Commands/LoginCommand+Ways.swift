@@ -195,26 +195,38 @@ extension LoginCommand {
                 .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
         }
         if asks {
-            return try await store.signIn(with: authority) { try Terminal.promptForSecret("Access token: ").trimmed }
+            return try await store.signIn(with: authority) {
+                try LoginConversation<App>.secret("Access token: ").trimmed
+            }
         }
         if Terminal.isTerminal(.input) {
             throw AccountError(
                 .invalidArgument,
                 "--with-token reads the token from standard input, which is a terminal here",
-                hint:
-                    "use `\(hint.command("login", "--with-token < FILE"))`, or pipe the token from your password manager"
-            )
+                hint: tokenAdvice(hint))
         }
         return try await store.signIn(with: authority) {
             guard let token = try Terminal.readSecretLine(of: .token) else {
-                throw AccountError(.invalidArgument, "no token on standard input: it is empty")
+                throw AccountError(
+                    .invalidArgument, "no token on standard input: it is empty", hint: tokenAdvice(hint))
             }
             return token
         }
     }
 
+    /// Says how to pass a token, with the service in the options.
+    func tokenAdvice(_ hint: CommandHint) -> String {
+        let options = [
+            serviceName.map { "--service \($0.shellWord)" }, issuer.issuer.map { "--issuer \($0.shellWord)" },
+            "--with-token < FILE",
+        ]
+        let command = hint.command(
+            "login" + (url.map { " \($0.shellWord)" } ?? ""), options.compactMap(\.self).joined(separator: " "))
+        return "use `\(command)`, or pipe the token from your password manager"
+    }
+
     func signInWithPassword(
-        _ store: AccountStore, _ authority: any ServiceAuthority
+        _ store: AccountStore, _ authority: any ServiceAuthority, goesBack: Bool
     ) async throws -> Account {
         guard let authority = authority.passwordWay else {
             throw AccountError(.invalidArgument, "this service does not accept passwords", hint: "omit --password")
@@ -230,7 +242,7 @@ extension LoginCommand {
         while true {
             do {
                 // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
-                return try await store.signIn(with: authority) { try enteredPassword() }
+                return try await store.signIn(with: authority) { try enteredPassword(goesBack: goesBack) }
             } catch {
                 guard error.isWrongPassword, !ways.passwordStdin, attempt < Self.passwordAttempts else { throw error }
                 Terminal.say(.failure, "Wrong user name or password (attempt \(attempt) of \(Self.passwordAttempts)).")
@@ -241,9 +253,13 @@ extension LoginCommand {
 
     private static var passwordAttempts: Int { 3 }
 
-    private func enteredPassword() throws -> (username: String, password: Secret) {
+    private func enteredPassword(goesBack: Bool) throws -> (username: String, password: Secret) {
         let username = try username ?? Terminal.prompt("User name: ")
-        guard ways.passwordStdin else { return (username, try Terminal.promptForSecret("Password for \(username): ")) }
+        if goesBack, self.username == nil, username == "b" { throw StepBack.error }
+        guard ways.passwordStdin else {
+            let ask = goesBack ? LoginConversation<App>.secret : Terminal.promptForSecret
+            return (username, try ask("Password for \(username): "))
+        }
         guard let password = try Terminal.readSecretLine(of: .password) else {
             throw AccountError(.invalidArgument, "no password on standard input: the first line is empty")
         }

@@ -113,6 +113,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if authorization.dpop == true, ways.withToken {
             throw ValidationError("--dpop cannot be combined with --with-token: only a sign-in binds tokens to a key")
         }
+        if username?.isEmpty == true { throw ValidationError("the user name is empty") }
         if username != nil, ways.withToken {
             throw ValidationError("--username cannot be combined with --with-token: the service identifies the user")
         }
@@ -121,7 +122,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         try Self.check(url, serviceName, issuer) {
             // The argument may be a token, so the messages don't repeat it.
-            if let hint = Suggestion.loginHint(in: CommandLine.arguments) { return hint }
             if App.acceptsIssuer, url == "machine" { return "write `login machine` before the options" }
             if ways.withToken { return "--with-token reads the token from standard input" }
             return ways.password ? "--password prompts for the password" : nil
@@ -140,7 +140,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if url != nil, serviceName != nil, issuer.issuer != nil {
             throw ValidationError("a sign-in with --service has one URL", hint: "omit --issuer")
         }
-        guard let url, url.firstRange(of: "://") == nil else { return }
+        guard let url else { return }
+        if let separator = url.firstRange(of: "://") {
+            let scheme = url[..<separator.lowerBound].lowercased()
+            guard scheme != "https", scheme != "http" else { return }
+            throw ValidationError("the argument is not a web URL", hint: "use https://\(url[separator.upperBound...])")
+        }
         let hint =
             if let explanation = explanation() {
                 explanation
@@ -157,11 +162,12 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !ways.withToken, !stepUp,
-            !machine.isGiven,
-            let answers = try await LoginConversation(context: context).answers(beside: self)
+            !machine.isGiven
         else { return try await signIn(in: context, answering: nil) }
-        guard let session = answers.session else { return try await signIn(in: context, answering: answers) }
-        try await signIn(in: session, answering: answers)
+        try await LoginConversation(context: context).signIn(beside: self) { answers in
+            guard let session = answers?.session else { return try await signIn(in: context, answering: answers) }
+            try await signIn(in: session, answering: answers)
+        }
     }
 
     private func signIn(in session: SessionName, answering answers: LoginConversation<App>.Answers?) async throws {
@@ -221,6 +227,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         /// Whether to ask for the token, because the user chose this way in the conversation.
         let asksForToken: Bool
 
+        /// Whether the answer `b` goes back to the previous question of the conversation.
+        let goesBack: Bool
+
         /// Whether the options or the account request a sign-in without a user.
         let isMachine: Bool
 
@@ -250,7 +259,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         return Plan(
             service: service, authority: authority, way: way, asksForToken: answers?.way == .token,
-            isMachine: isMachine,
+            goesBack: answers != nil, isMachine: isMachine,
             isWorkload: machine.workload != nil || repeated?.credentials.machine?.workload != nil,
             extended: extended)
     }
@@ -270,7 +279,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     try await registeringAgain(at: authority) {
                         try await signInWithBrowserOrDevice(store, authority, question)
                     }
-                case .password: try await signInWithPassword(store, authority)
+                case .password: try await signInWithPassword(store, authority, goesBack: plan.goesBack)
                 case .token: try await signInWithToken(store, authority, context.hint, asks: plan.asksForToken)
                 case .client: try await signInAsClient(store, authority)
                 }

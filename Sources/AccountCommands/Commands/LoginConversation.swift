@@ -65,42 +65,45 @@ struct LoginConversation<App: AccountApplication> {
         App.acceptsIssuer && Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !options.json
     }
 
-    /// The user asks for the previous question.
-    private struct StepBack: Error {}
-
     /// A question, or nothing if the answer is known.
     ///
     /// - Returns: Whether it asked.
     private typealias Step = (inout Answers) async throws -> Bool
 
-    /// Asks for everything that the options of `command` and the settings of the session do not contain.
+    /// Asks for everything that the options of `command` and the settings of the session do not contain, and signs in.
     ///
-    /// - Returns: `nil` if all answers are known.
-    func answers(beside command: LoginCommand<App>) async throws -> Answers? {
+    /// - Parameter signIn: Signs in with the answers, or `nil` if it needs none. It may go back to the last question.
+    func signIn(
+        beside command: LoginCommand<App>, _ signIn: @escaping (Answers?) async throws -> Void
+    ) async throws {
         let remembered = try context.preferences.service(of: context.session)
         var answers = Answers()
         answers.clientID = command.issuer.clientID
         answers.expectedWay = command.givenWay
         guard let name = command.serviceName?.lowercased() else {
-            return try await self.answers(from: answers, beside: command, isRemembered: remembered != nil)
+            return try await self.signIn(from: answers, beside: command, isRemembered: remembered != nil, signIn)
         }
         let isSame = App.isSameService(remembered?.name, name)
         let isComplete = answers.clientID != nil || isSame && remembered?.clientID != nil
-        guard !isComplete, let service = App.service(named: name) else { return nil }
+        guard !isComplete, let service = App.service(named: name) else { return try await signIn(nil) }
         (answers.serviceName, answers.needsClientID) = (service.name, true)
-        try await ask([way(beside: command), issuer, client], &answers)
-        // The options contain the service.
-        answers.serviceName = nil
-        sayCommand(answers)
-        return answers
+        let last: Step = { answers in
+            // The options contain the service.
+            answers.serviceName = nil
+            self.sayCommand(answers)
+            try await signIn(answers)
+            return false
+        }
+        try await ask([way(beside: command), issuer, client, last], &answers)
     }
 
-    private func answers(
-        from given: Answers, beside command: LoginCommand<App>, isRemembered: Bool
-    ) async throws -> Answers? {
-        if isRemembered, command.choosesWay || given.clientID != nil { return nil }
+    private func signIn(
+        from given: Answers, beside command: LoginCommand<App>, isRemembered: Bool,
+        _ signIn: @escaping (Answers?) async throws -> Void
+    ) async throws {
+        if isRemembered, command.choosesWay || given.clientID != nil { return try await signIn(nil) }
         let account = command.choosesWay ? nil : await context.archive.load().account
-        if account == nil, isRemembered { return nil }
+        if account == nil, isRemembered { return try await signIn(nil) }
         if let account {
             Terminal.say(
                 .success,
@@ -113,17 +116,19 @@ struct LoginConversation<App: AccountApplication> {
             isRepeated(answers) ? false : try await self.service(for: &answers, beside: command)
         }
         let way: Step = { answers in isRepeated(answers) ? false : try await self.way(beside: command)(&answers) }
-        var answers = given
-        try await ask((account == nil ? [] : [session]) + [service, issuer, way, client], &answers)
-        guard isRepeated(answers) else {
-            try nameIssuer(in: &answers, beside: command)
-            sayCommand(answers)
-            return answers
+        let last: Step = { answers in
+            if !isRepeated(answers) {
+                try self.nameIssuer(in: &answers, beside: command)
+                self.sayCommand(answers)
+            } else if !isRemembered {
+                answers.issuer = account?.issuer
+                answers.clientID = answers.clientID ?? account?.credentials.clientID
+            }
+            try await signIn(answers)
+            return false
         }
-        if isRemembered { return nil }
-        answers.issuer = account?.issuer
-        answers.clientID = answers.clientID ?? account?.credentials.clientID
-        return answers
+        var answers = given
+        try await ask((account == nil ? [] : [session]) + [service, issuer, way, client, last], &answers)
     }
 
     private func sayCommand(_ answers: Answers) {
@@ -144,7 +149,7 @@ struct LoginConversation<App: AccountApplication> {
                 if asked.isEmpty { Terminal.say("(To go back to the previous question, enter b.)") }
                 asked.append((step, before))
                 step += 1
-            } catch is StepBack {
+            } catch let error as AccountError where error.cause is StepBack {
                 if let last = asked.popLast() {
                     (step, answers) = last
                 } else {
@@ -320,22 +325,26 @@ struct LoginConversation<App: AccountApplication> {
             Terminal.say(nil, "\(advice) Then return here with the client ID.\n")
         }
         answers.clientID = try answer(to: "Client ID: ")
-        if service.hasClientSecret { answers.clientSecret = try secret("Client secret from the same page: ") }
+        if service.hasClientSecret {
+            answers.clientSecret = try Self.secret("Client secret from the same page: ").trimmed
+        }
         return true
     }
 
     /// Says where to register a client at a service that this tool does not know, and what to enable for it.
     private func sayHowToRegister(_ answers: Answers) {
         let place = answers.server ?? answers.issuer ?? answers.url ?? "the service"
-        Terminal.say(
-            nil,
-            """
-
-            \(place) requires a client ID.
-            Register a public client there, and enable \(Self.grant(for: answers.expectedWay)).
-            """)
+        let grant = Self.grant(for: answers.expectedWay)
+        Terminal.say(nil, StyledText(Self.registrationText(at: place.shown, enabling: grant)))
         guard let page = answers.documentation else { return Terminal.say("") }
         Terminal.say(nil, "Its documentation may say where to register an app:\n\n    \(page)\n")
+    }
+
+    /// With a default client ID, the user need not register a client.
+    static func registrationText(at place: String, enabling grant: String) -> String {
+        App.defaultClientID == nil
+            ? "\n\(place) requires a client ID.\nRegister a public client there, and enable \(grant)."
+            : "\nIf you registered a public client at \(place), enter its client ID, and enable \(grant) there."
     }
 
     static func grant(for way: SignInWay?) -> String {
@@ -373,20 +382,26 @@ struct LoginConversation<App: AccountApplication> {
         }
     }
 
-    /// - Throws: ``StepBack``, or an error if standard input has ended.
+    /// - Throws: An error with the cause ``StepBack``, or another error if standard input has ended.
     private func line(_ question: String) throws -> String {
         guard let text = try Terminal.answer(to: question) else {
             throw AccountError(.invalidArgument, "nothing was entered")
         }
-        if text == "b" { throw StepBack() }
+        if text == "b" { throw StepBack.error }
         return text
     }
 
-    private func secret(_ question: String) throws(AccountError) -> Secret {
-        do {
-            return try Terminal.promptForSecret(question).trimmed
-        } catch {
-            throw AccountError(wrapping: error)
-        }
+    /// Asks for a token or a password, which is never `b`.
+    ///
+    /// - Throws: An error with the cause ``StepBack``, or another error if nothing was entered.
+    static func secret(_ question: String) throws -> Secret {
+        let secret = try Terminal.promptForSecret(question)
+        if secret == Secret("b") { throw StepBack.error }
+        return secret
     }
+}
+
+/// The cause of the error if the user asks for the previous question.
+struct StepBack: Error {
+    static let error = AccountError(.cancelled, "nothing was changed", cause: StepBack())
 }

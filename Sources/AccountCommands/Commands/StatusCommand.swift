@@ -78,9 +78,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 if let next { rows.append(("Next", next)) }
             }
             for (label, value) in rows {
-                let padded = label.padding(to: 12)
-                try Terminal.printLine(
-                    styled: label == Self.userLabel ? "\(padded)\(bold: value)" : "\(padded)\(value)")
+                try Terminal.printRow(label.padding(to: 12), value, isBold: label == Self.userLabel)
             }
         }
         let code = isOver ? ExitCode(77) : state.exitCode()

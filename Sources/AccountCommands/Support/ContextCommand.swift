@@ -69,11 +69,12 @@ extension ContextCommand {
             orReplaceTokenIn: App.replacingTokenVariable)
         Terminal.say(error, onOneLine: reportsOnOneLine)
         if options.verbose, let cause = error.cause as? SystemCallError {
-            Terminal.say("  \(cause.debugDescription)")
+            Terminal.say("  \(ArgumentSecrets.given.hidden(in: cause.debugDescription))")
         }
         // If writing to standard output fails, ignore it: the message above is on standard error.
         if options.json {
-            try? JSONDocument.print(["error": ["code": error.code.rawValue, "message": error.description]])
+            let message = ArgumentSecrets.given.hidden(in: error.description)
+            try? JSONDocument.print(["error": ["code": error.code.rawValue, "message": message]])
         }
     }
 

@@ -63,11 +63,17 @@ package enum HelpText {
 
     /// Returns the account command that a usage describes, such as `["key", "add"]`; `nil` for a command of the app.
     private static func command(in usage: Substring) -> [String]? {
-        let words = usage.split(separator: " ")
-            .prefix { !"[<-(".contains($0.first ?? "[") }.map(String.init)
+        let words = path(of: usage)
         // `account` is the name of the tool, or the first subcommand of the app.
         guard let start = words.prefix(2).firstIndex(of: "account") else { return nil }
         return Array(words[(start + 1)...])
+    }
+
+    /// Returns the names of the tool and the command that a help text is about; `nil` for another text.
+    static func path(in text: String) -> [String]? { usage(in: text).map(path) }
+
+    private static func path(of usage: Substring) -> [String] {
+        usage.split(separator: " ").prefix { !"[<-(".contains($0.first ?? "[") }.map(String.init)
     }
 
     /// Returns the name of the manual page about a command of `account`. `Scripts/manual.py` writes the pages.
@@ -80,21 +86,59 @@ package enum HelpText {
     /// Returns an account command for the user to type; see ``folded(_:)``.
     static func example(_ command: String) -> String { folded("\(CommandLine.toolName) \(command)") }
 
+    /// The width of a help text, as the parser determines it.
+    static var columns: Int { Environment.value("COLUMNS").flatMap { Int($0) } ?? Terminal.size(of: .output).columns }
+
+    /// Breaks the examples of a help text, which the parser breaks like other lines, in the syntax of a shell.
+    ///
+    /// - Parameter wide: The help with unbroken lines.
+    static func foldingExamples(of wide: String, in help: String, _ columns: Int) -> String {
+        let usage = "\n\nUSAGE: "
+        guard let end = help.firstRange(of: usage), let wideEnd = wide.firstRange(of: usage) else { return help }
+        let lines = wide[..<wideEnd.lowerBound].split(separator: "\n", omittingEmptySubsequences: false)
+        guard lines.contains(where: { $0.hasPrefix("  ") && $0.count >= columns }) else { return help }
+        let broken = lines.flatMap { line in
+            guard line.hasPrefix("  ") else { return Self.lines(of: line, within: columns) }
+            guard line.count >= columns else { return [String(line)] }
+            let indent = line.prefix { $0 == " " }
+            let isContinued = line.hasSuffix(" \\")
+            return [
+                folded(
+                    String(line.dropFirst(indent.count).dropLast(isContinued ? 2 : 0)), indent: String(indent),
+                    within: columns - indent.count - 3) + (isContinued ? " \\" : "")
+            ]
+        }
+        return broken.joined(separator: "\n") + help[end.lowerBound...]
+    }
+
+    /// Breaks a line between words, as the parser does.
+    private static func lines(of line: Substring, within columns: Int) -> [String] {
+        var (lines, rest): ([String], Substring) = ([], line)
+        while rest.count >= columns {
+            guard let space = rest.prefix(columns).lastIndex(of: " ") ?? rest.firstIndex(of: " ") else { break }
+            lines.append(String(rest[..<space]))
+            rest = rest[rest.index(after: space)...]
+        }
+        return lines + [String(rest)]
+    }
+
     /// Returns a command for the user to type, as an indented line of a help text. A longer line is broken between words, in
     /// the syntax of a shell.
-    package static func folded(_ command: String) -> String {
+    package static func folded(_ command: String) -> String { folded(command, indent: "  ", within: exampleWidth) }
+
+    private static func folded(_ command: String, indent: String, within columns: Int) -> String {
         var lines = [""]
         for word in command.shellParts {
             let line = lines[lines.count - 1]
             if line.isEmpty {
                 lines[lines.count - 1] = word
-            } else if line.columnCount + 1 + word.columnCount <= exampleWidth {
+            } else if line.columnCount + 1 + word.columnCount <= columns {
                 lines[lines.count - 1] = "\(line) \(word)"
             } else {
                 lines.append("    " + word)
             }
         }
-        return lines.map { "  " + $0 }.joined(separator: " \\\n")
+        return lines.map { indent + $0 }.joined(separator: " \\\n")
     }
 
     /// The length of a line without its indentation and ` \`.
@@ -102,11 +146,14 @@ package enum HelpText {
 }
 
 extension String {
-    /// The words of a command. An option and its value stay together.
+    /// The words of a command. An option and its value stay together, and so does quoted text.
     fileprivate var shellParts: [String] {
         var parts: [String] = []
         for word in split(separator: " ").map(String.init) {
-            if let last = parts.last, last.hasPrefix("-"), !last.contains(" "), !word.hasPrefix("-"), last != "--" {
+            let last = parts.last ?? ""
+            let isQuoted = "\"'".contains { quote in !last.count { $0 == quote }.isMultiple(of: 2) }
+            let isOption = last.hasPrefix("-") && !last.contains(" ") && last != "--"
+            if isQuoted || isOption && !word.hasPrefix("-") {
                 parts[parts.count - 1] = "\(last) \(word)"
             } else {
                 parts.append(word)

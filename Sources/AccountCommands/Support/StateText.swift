@@ -15,7 +15,9 @@ package enum StateText {
         case .unverified(let account, let reason):
             Terminal.say(.warning, StyledText(explanation(of: reason, account, hint)))
         case .signedOut(let signOut): Terminal.say(error(of: signOut, hint))
-        case .unreadable(let error): Terminal.say(error)
+        case .unreadable(var error):
+            error.nameSignIn(command: hint.command("login"), orReplaceTokenIn: nil)
+            Terminal.say(error)
         }
     }
 

@@ -11,7 +11,7 @@ package enum Suggestion {
     ]
 
     /// Names that other tools use for options of all commands.
-    private static let optionSynonyms = ["--profile": "--session", "--account": "--session"]
+    private static let optionSynonyms = ["--profile": "--session", "--account": "--session", "-s": "--session"]
 
     /// Names that other tools use for options of `login`.
     private static let loginSynonyms = [
@@ -27,13 +27,6 @@ package enum Suggestion {
         let meant = synonym ?? nearest(to: word, among: names)
         return ValidationError(
             "unknown subcommand '\(word.shown)'", hint: meant.map { "did you mean '\($0)'?" })
-    }
-
-    /// Returns a hint if an option of `login` has another name in other tools. The parser checks the argument that follows
-    /// such an option before it reports the option.
-    static func loginHint(in arguments: [String]) -> String? {
-        let names = arguments.compactMap { loginSynonyms[String($0.prefix { $0 != "=" })] }
-        return names.first.map { "did you mean '\($0)'?" }
     }
 
     /// Returns the option that the user meant.

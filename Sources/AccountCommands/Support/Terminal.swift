@@ -24,9 +24,14 @@ package enum Terminal {
     package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
     static func size(of stream: Stream) -> TerminalSize {
+        knownSize(of: stream) ?? TerminalSize(columns: 80, rows: 24)
+    }
+
+    /// Returns `nil` for a stream that is not a terminal, and for a terminal that does not know its size.
+    private static func knownSize(of stream: Stream) -> TerminalSize? {
         var size = winsize()
         guard ioctl(stream.rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-            return TerminalSize(columns: 80, rows: 24)
+            return nil
         }
         return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
@@ -44,8 +49,9 @@ package enum Terminal {
 
     /// Prints a message on standard error, with a symbol in front on a terminal. A failure is ignored.
     package static func say(_ mark: StyledText.Mark?, _ text: StyledText) {
-        let line = text.rendered(with: mark, isStyled: isStyled(.error)).inCommandWords + "\n"
-        try? write(Array(line.utf8), to: Stream.error.rawValue)
+        let text = text.rendered(with: mark, isStyled: isStyled(.error)).inCommandWords
+        let lines = text.wrapped(within: knownSize(of: .error)?.columns) + "\n"
+        try? write(Array(lines.utf8), to: Stream.error.rawValue)
     }
 
     /// Prints an error on standard error: the name of the tool and the message, then the hint on an indented line.
@@ -53,10 +59,9 @@ package enum Terminal {
     /// - Parameter isOneLine: Whether the hint follows on the same line.
     package static func say(_ error: AccountError, onOneLine isOneLine: Bool = false) {
         if error.cause is Interruption { return say("Cancelled.") }
-        if isOneLine { return say(.failure, StyledText("\(CommandLine.toolName): \(error.userText)")) }
-        var text = "\(CommandLine.toolName): \(error.problem)"
-        if let hint = error.hint { text += "\n  " + hint.prefix(1).uppercased() + hint.dropFirst() + "." }
-        say(.failure, StyledText(text))
+        var text = isOneLine ? error.userText : error.problem
+        if !isOneLine, let hint = error.hint { text += "\n  " + hint.prefix(1).uppercased() + hint.dropFirst() + "." }
+        say(.failure, StyledText("\(CommandLine.toolName): \(ArgumentSecrets.given.hidden(in: text))"))
     }
 
     /// Whether output to a stream may contain colors and symbols: only on a terminal, and not if `NO_COLOR` is set
@@ -88,6 +93,16 @@ package enum Terminal {
         let text = text.shown.inCommandWords
         let lines = isTerminal(.output) ? text.lines(within: size(of: .output).columns - indent - 2) : [text]
         try printLine(mark, styled: StyledText(margin + lines.joined(separator: "\n  " + margin)))
+    }
+
+    /// Prints a value after its label. On a terminal, breaks it between words, below its first line.
+    static func printRow(_ label: String, _ value: String, isBold: Bool) throws {
+        let width = knownSize(of: .output)?.columns
+        let lines = width.map { value.shown.lines(within: $0 - label.columnCount) } ?? [value]
+        for (index, line) in lines.enumerated() {
+            let margin = index == 0 ? label : "".padding(to: label.columnCount)
+            try printLine(styled: isBold ? "\(margin)\(bold: line)" : "\(margin)\(line)")
+        }
     }
 
     /// Prints rows in columns below a heading.
@@ -249,7 +264,7 @@ package enum Terminal {
     ) throws(AccountError) -> String? {
         // Discard input that was typed before the question was shown.
         tcflush(Stream.input.rawValue, TCIFLUSH)
-        try? write(Array(question.utf8), to: Stream.error.rawValue)
+        show(question)
         guard let line = try readLine(within: limit) else { return nil }
         return line.trimmed
     }
@@ -299,8 +314,13 @@ package enum Terminal {
         try? write(bytes, to: isWritable ? Stream.input.rawValue : Stream.error.rawValue)
     }
 
+    /// Shows a question. A failure is ignored.
+    private static func show(_ question: String) {
+        try? write(Array(question.wrapped(within: knownSize(of: .error)?.columns).utf8), to: Stream.error.rawValue)
+    }
+
     static func prompt(_ question: String) throws -> String {
-        try? write(Array(question.utf8), to: Stream.error.rawValue)
+        show(question)
         guard let answer = try readLine(within: .seconds(86_400))?.trimmed, !answer.isEmpty else {
             throw AccountError(.invalidArgument, "nothing was entered")
         }

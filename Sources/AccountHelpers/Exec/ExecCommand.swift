@@ -32,8 +32,6 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
-    var reportsOnOneLine: Bool { true }
-
     @Argument(
         parsing: .captureForPassthrough,
         help: ArgumentHelp(
@@ -49,7 +47,8 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
         }
         guard let first = words.first, words != ["--"] else {
             throw ValidationError(
-                "the command to run is missing", hint: "for example, `\(CommandLine.toolName) exec -- env`")
+                "the command to run is missing",
+                hint: "for example, `\(CommandLine.toolName) exec --env GITHUB_TOKEN -- gh api user`")
         }
         // The parser treats the first unknown word as the command, even if the word is an option.
         if ["--help", "-h"].contains(first) { throw CleanExit.helpRequest(Self.self) }

@@ -35,8 +35,6 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
 
     @OptionGroup(title: "Common options") var options: CommonOptions
 
-    var reportsOnOneLine: Bool { true }
-
     private struct Document: Encodable {
         var session: String
         var file: String

@@ -21,6 +21,8 @@ struct HeadersCommand<App: AccountApplication>: HelperCommand {
 
     @OptionGroup var helper: HelperOptions
 
+    var reportsOnOneLine: Bool { false }
+
     func run() async throws {
         var url: RequestURL?
         var rule: Rule?

@@ -49,7 +49,7 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
                 "--username must not contain colons or control characters, or exceed 255 bytes")
         }
         var rule = Rule(
-            url: try place.ruleURL(), session: context.session, username: place.username,
+            url: try place.ruleURL(for: "rule add"), session: context.session, username: place.username,
             directory: try place.directory.map { path throws(AccountError) in try RulePlace.existing(path) })
         // Without a readable account, the next sign-in sets the sign-in of the rule.
         rule.signIn = await context.ruledAccount(of: rule.session).flatMap { RuleSignIn(of: $0, at: rule.url) }
@@ -105,7 +105,7 @@ struct RuleRemoveCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup(title: "Common options") var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
-        let url = try place.ruleURL()
+        let url = try place.ruleURL(for: "rule remove")
         let session = try options.session.map(SessionName.init)
         // The directory may no longer exist.
         let directory = place.directory.map(RulePlace.absolute)
@@ -149,7 +149,7 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     func run(in context: CommandContext<App>) async throws {
-        let url = try place.ruleURL()
+        let url = try place.ruleURL(for: "rule which")
         let directory = try place.directory.map { path throws(AccountError) in try RulePlace.existing(path) }
         let rule = try context.preferences.rules().rule(for: url, username: place.username) {
             directory ?? WorkingDirectory.path
@@ -191,13 +191,22 @@ struct RulePlace: ParsableArguments {
         completion: .directory)
     var directory: String?
 
-    func ruleURL() throws(AccountError) -> RuleURL {
+    /// - Parameter command: The command of the hint if the URL has no scheme.
+    func ruleURL(for command: String) throws(AccountError) -> RuleURL {
         do {
             return try RuleURL(url)
         } catch {
             // Don't show other text: it may contain a password.
             let shown = url.contains("@") || url.utf8.count > 200 ? "the URL" : "\"\(url.shown)\""
-            let hint = error == .credentials ? "name the user with --username" : nil
+            let hint: String? =
+                switch error {
+                case .credentials: "name the user with --username"
+                case .noScheme:
+                    (try? RuleURL("https://" + url)).map { _ in
+                        "run `\(CommandLine.toolName) \(command) https://\(url)`"
+                    }
+                default: nil
+                }
             throw AccountError(.invalidArgument, "\(shown) \(error.text)", hint: hint)
         }
     }
