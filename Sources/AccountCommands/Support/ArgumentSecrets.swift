@@ -26,7 +26,9 @@ struct ArgumentSecrets {
                     // `NAME=VALUE`, but not the padding of Base64.
                     let value = run.drop { $0 != "=" }.drop { $0 == "=" }
                     let text = value.isEmpty ? run : value
-                    if Self.isLikeSecret(text), !isPath(String(text)) { add(text) }
+                    // A missing file is usually in an existing folder.
+                    let folder = text.prefix { $0 == "/" } + text.drop { $0 == "/" }.prefix { $0 != "/" }
+                    if Self.isLikeSecret(text), !isPath(String(folder)) { add(text) }
                 }
             }
         }
