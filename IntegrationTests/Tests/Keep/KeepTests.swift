@@ -203,7 +203,7 @@ struct KeepTests {
                 #expect(outcome.exitCode == code && outcome.errors.contains(said), "\(outcome)")
             }
             let given = try await user.account.with("ACCOUNT_TOKEN", "given")("keep", "--once")
-            #expect(given.exitCode == 64 && given.errors.contains("unset it"), "\(given)")
+            #expect(given.exitCode == 64 && given.errors.contains("Unset it"), "\(given)")
             #expect(text(folder + "/letter") == "mine, not yours\n")
             #expect(try names(folder) == ["letter"])
             let usual = try await user.account("keep", "--once")

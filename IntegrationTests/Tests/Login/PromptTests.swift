@@ -112,7 +112,7 @@ struct PromptTests {
                 ["login", "--issuer", "https://auth.example.com", "--with-token"])
             let session = try await Terminal.run(login)
             #expect(session.exitCode == 64, "\(session)")
-            #expect(session.screen.contains("login --with-token < FILE"))
+            #expect(session.screen.contains("login --issuer https://auth.example.com --with-token < FILE"))
         }
     }
 

@@ -59,9 +59,13 @@ package enum Terminal {
     /// - Parameter isOneLine: Whether the hint follows on the same line.
     package static func say(_ error: AccountError, onOneLine isOneLine: Bool = false) {
         if error.cause is Interruption { return say("Cancelled.") }
-        var text = isOneLine ? error.userText : error.problem
-        if !isOneLine, let hint = error.hint { text += "\n  " + hint.prefix(1).uppercased() + hint.dropFirst() + "." }
-        say(.failure, StyledText("\(CommandLine.toolName): \(ArgumentSecrets.given.hidden(in: text))"))
+        let secrets = ArgumentSecrets.given
+        if isOneLine {
+            return say(.failure, StyledText("\(CommandLine.toolName): \(secrets.hidden(in: error.userText))"))
+        }
+        var text = "\(CommandLine.toolName): \(error.problem)"
+        if let hint = error.hint { text += "\n  " + hint.prefix(1).uppercased() + hint.dropFirst() + "." }
+        say(.failure, StyledText(secrets.hidden(in: text)))
     }
 
     /// Whether output to a stream may contain colors and symbols: only on a terminal, and not if `NO_COLOR` is set
