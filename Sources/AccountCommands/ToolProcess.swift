@@ -140,7 +140,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         if let path = HelpText.path(in: complete), path != HelpText.path(in: short) {
             // The short tree lacks the command, so take its path from the complete tree.
             do {
-                _ = try parseAsRoot(path.dropFirst() + ["--help"])
+                // The parser returns a command that throws the request for help.
+                var command = try parseAsRoot(path.dropFirst() + ["--help"])
+                try command.run()
             } catch {
                 short = HelpDetail.$isShort.withValue(true) { helpMessage(for: error) }
             }

@@ -108,7 +108,8 @@ public struct SignOutReport: Sendable {
     package let removedKeptData: Bool
 
     init(
-        account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil, removedKeptData: Bool = false
+        account: Account?, revocation: RevocationOutcome, quarantinedArchive: String? = nil,
+        removedKeptData: Bool = false
     ) {
         self.removedKeptData = removedKeptData
         self.account = account

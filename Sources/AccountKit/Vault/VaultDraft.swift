@@ -260,7 +260,9 @@ struct VaultDraft: Sendable {
         }
         let durability = try await remove(signOut, keeping: kept, ifRevision: revision)
         // On a full disk, the removed account makes room for its profile.
-        if profile == nil, let profile = await keepProfile(of: user) { await record(signOut, keeping: kept + [profile]) }
+        if profile == nil, let profile = await keepProfile(of: user) {
+            await record(signOut, keeping: kept + [profile])
+        }
         return durability
     }
 
