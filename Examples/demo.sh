@@ -98,7 +98,7 @@ for fault in 503 429; do
 done
 control "$ISSUER/control/faults" --data \
     '{"faults":[{"path":"*","status":200,"headers":{"Content-Type":"text/html"},"body":"<h1>Welcome to the hotel Wi-Fi</h1>"}]}'
-step 0 'another server responded' 'account whoami --max-age 0'
+step 0 'responded instead of' 'account whoami --max-age 0'
 control --request DELETE "$ISSUER/control/faults"
 
 title '5. The access token expires: it is refreshed silently'
