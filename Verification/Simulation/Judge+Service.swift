@@ -211,7 +211,10 @@ extension Judge {
 
     /// Whether there is a record that the refresh token may be spent, and not only that a refresh failed.
     private var hasRecord: Bool {
+        struct Record: Decodable {
+            var date: Date?
+        }
         guard let bytes = world.entries[.refreshRecord]?.bytes else { return false }
-        return String(decoding: bytes, as: UTF8.self).contains("<key>date</key>")
+        return (try? PropertyListDecoder().decode(Record.self, from: Data(bytes)))?.date != nil
     }
 }

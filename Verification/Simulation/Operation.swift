@@ -36,7 +36,7 @@ final class Operation: @unchecked Sendable {
         var isSignIn: Bool { [.signIn, .signInByDevice].contains(self) }
         var isSignOut: Bool { [.signOut, .signOutLocally].contains(self) }
         var isRefreshing: Bool {
-            [.check, .checkIfOld, .accessToken, .derivedToken, .callAPI, .refresh].contains(self)
+            [.check, .checkIfOld, .accessToken, .derivedToken, .callAPI, .refresh, .updateProfile].contains(self)
         }
     }
 

@@ -21,7 +21,9 @@ extension Flows {
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
         // An account of this service, whose tokens belong to the user and are valid.
-        var account = try await usableAccount(minimumValidity: nil, timeout: nil, with: authority)
+        var account = try await usableAccount(minimumValidity: nil, timeout: .seconds(10), with: authority)
+        // The refresh of a token that is still valid may continue after a cancellation.
+        if Task.isCancelled { throw AccountError(.cancelled, "the profile was not sent") }
         let before = account.profile
         change(&account.profile)
         let identity: Identity
@@ -29,7 +31,8 @@ extension Flows {
             do {
                 identity = try await authority.updateProfile(of: account)
             } catch AuthorityError.unauthorized {
-                guard let renewed = try await self.account(insteadOf: account, timeout: nil, with: authority) else {
+                guard let renewed = try await self.account(insteadOf: account, timeout: .seconds(10), with: authority)
+                else {
                     throw AuthorityError.unauthorized(error: nil)
                 }
                 account.credentials = renewed.credentials
