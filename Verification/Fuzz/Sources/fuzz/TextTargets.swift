@@ -41,7 +41,7 @@ private func readDate(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)
     let response = ServiceResponse(503, .retryAfter, [text])
     if let wait = RetryAfter.duration(in: response) {
-        promise(wait >= .zero && wait <= RetryAfter.limit, "between nothing and a day")
+        promise(wait >= .zero && wait <= .seconds(RetryAfter.limit), "between nothing and a day")
     }
     guard let date = HTTPDate.date(from: text) else { return }
     promise(
