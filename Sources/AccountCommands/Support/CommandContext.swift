@@ -40,11 +40,11 @@ package struct CommandContext<App: AccountApplication>: Sendable {
             isNamed: self.session != .default
                 || isChosen && (try? App.chosenSession(nil, preferences)) != .default,
             store: options.store)
-        let (services, preferences, name) = (App.services, preferences, self.session)
+        let (preferences, name) = (preferences, self.session)
         hint.endedSessionNote = {
             // Without readable settings, only the note is missing.
             guard let service = try? preferences.service(of: name)?.name else { return nil }
-            return services.first { $0.isNamed(service) }?.endedSessionNote
+            return App.service(named: service)?.endedSessionNote
         }
         self.hint = hint
         location = App.storeLocation(options.store)
