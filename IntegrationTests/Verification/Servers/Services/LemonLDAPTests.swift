@@ -87,12 +87,13 @@ struct LemonLDAPTests {
             #expect(first.exitCode == 78 && !first.errors.contains("has refused to refresh"), "\(first)")
             // Backdate the record by two minutes.
             let record = container.archive.replacing("Account.plist", with: "Refresh.plist")
-            let text = try String(contentsOfFile: record, encoding: .utf8)
-            let dates = text.matches(of: /<key>(nextTry|refusedSince)<\/key>\s*<date>([^<]+)<\/date>/)
-            try #require(dates.count == 2, "\(text)")
-            let earlier = Date.now.addingTimeInterval(-120).formatted(.iso8601)
-            try text.replacing(/<date>[^<]+<\/date>/, with: "<date>\(earlier)</date>")
-                .write(toFile: record, atomically: false, encoding: .utf8)
+            var fields = try #require(
+                try PropertyListSerialization.propertyList(
+                    from: Data(contentsOf: URL(filePath: record)), format: nil) as? [String: Any])
+            try #require(fields["nextTry"] is Date && fields["refusedSince"] is Date, "\(fields)")
+            for (name, value) in fields where value is Date { fields[name] = Date.now.addingTimeInterval(-120) }
+            try PropertyListSerialization.data(fromPropertyList: fields, format: .binary, options: 0)
+                .write(to: URL(filePath: record))
             let second = try await account("refresh")
             #expect(second.exitCode == 78, "\(second)")
             for outcome in [
