@@ -102,7 +102,7 @@ public struct KnownService: Sendable, Hashable {
         URLForm.matches(issuer.url, self.issuer) || issuerForms.contains { URLForm.matches(issuer.url, $0) }
     }
 
-    /// Whether users operate the service on hosts of their own, so that only the path identifies it.
+    /// Whether users operate the service on their hosts, so that only the path identifies the service.
     package var isSelfHosted: Bool { issuer.hasPrefix("https://HOST/") }
 
     /// Returns whether the metadata of the service may name endpoints on the server of a URL.

@@ -28,7 +28,7 @@ public import Foundation
 ///
 /// Each check of the session merges the claims of the service into the profile. The claims replace fields of the same
 /// name, so choose names that the service does not use, such as `notes_theme`. If the same user signs in again, the
-/// profile keeps the app's fields, even if the service ended the session or another user signed in meanwhile. Only the
+/// profile keeps the app's fields, even if the service ended the session or another user signed in before. Only the
 /// user's own sign-out removes them. If another user signs in, the new profile contains only the claims of the service.
 public struct UserProfile: Sendable, Hashable {
     /// All fields by their names.

@@ -363,7 +363,7 @@ extension Account {
         return account
     }
 
-    /// Throws an error if no request of the authority could use the account of its own sign-in.
+    /// Throws an error if the authority, which returned this account, would later refuse to use it.
     fileprivate func checkBelongs(to authority: any AccountAuthority) throws(AccountError) {
         guard !authority.isAuthority(of: self) else { return }
         throw AccountError(

@@ -266,8 +266,8 @@ struct VaultDraft: Sendable {
         return durability
     }
 
-    /// Removes the data that was kept for the next sign-in of a user, who signs out after the service has ended the session.
-    /// The sign-out record names the entries, so that this needs no key.
+    /// Removes the data that AccountKit kept when the service ended the session, because the user signs out now. The sign-out
+    /// record names the entries, so this function needs no key.
     ///
     /// - Returns: Whether data was kept.
     func forgetEndedUser() async throws(AccountError) -> Bool {
