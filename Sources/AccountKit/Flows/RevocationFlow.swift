@@ -35,9 +35,7 @@ extension Flows {
         guard var pending else { return report }
         let outcome = report.outcome
         let isRefusal = if case .refused = outcome { true } else { false }
-        if isRefusal, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
-            report.isGivenUp = true
-        }
+        report.isFirstRefusal = isRefusal && pending.payload.refusalCount == 0
         do {
             try await vault.change(timeout: vault.briefTimeout) { draft in
                 switch outcome {
@@ -244,8 +242,8 @@ package struct RevocationReport: Sendable, Hashable {
 
     package let outcome: RevocationOutcome
 
-    /// Whether the service has refused so often that AccountKit does not ask it again.
-    package internal(set) var isGivenUp = false
+    /// Whether the service refused to revoke queued tokens that it had not refused before.
+    package internal(set) var isFirstRefusal = false
 
     init(_ outcome: RevocationOutcome, of account: Account) {
         issuer = account.issuer
