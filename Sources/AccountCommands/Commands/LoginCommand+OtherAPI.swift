@@ -42,8 +42,11 @@ extension LoginCommand {
             if isNamed { return .replacing }
             let session = try await freeSession(for: url, ruled, resources, issuer: issuer, in: context)
             Terminal.say(
-                "Session \(context.session) stays signed in for \(other). The sign-in for \(url.shown) goes to session "
-                    + "\(session); to use it in other commands, add --session \(session).")
+                nil,
+                """
+                Session \(context.session) stays signed in for \(other). The sign-in for \(given: url) goes to session \
+                \(session); to use it in other commands, add --session \(session).
+                """)
             return .session(session)
         }
         Terminal.say("Session \(context.session) is signed in for \(other), and programs use its token there.")

@@ -304,7 +304,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let name = session == .default ? "" : " (session \(session))"
         let client = account.isClient ? "the client " : ""
         let word = account.isNamedAfterAPI ? "to" : "as"
-        Terminal.say(.success, "Signed in \(word) \(client)\(bold: account.shownName)\(place)\(name).")
+        Terminal.say(.success, "Signed in \(word) \(client)\(bold: account.shownName)\(place)\(given: name).")
         let advice = await plan.authority.refreshTokenAdvice(usesBrowser: plan.way == .browser)
         let hint = context.hint(for: session)
         let limit = StateText.limit(of: account, advice: advice, isToken: plan.way == .token, hint)

@@ -1,5 +1,6 @@
 import AccountKit
 import AccountSupport
+import Logging
 
 /// Asks the user on a terminal for everything that a sign-in needs. For each answer there is an option, and
 /// ``equivalentCommand`` shows these options.
@@ -357,9 +358,14 @@ struct LoginConversation<App: AccountApplication> {
 
     private func knownService(at url: String) -> ServiceDescription? {
         let service = AccountService(issuer: url, clientID: "-")
-        // The URL of an API need not be valid for an issuer.
-        let issuer = (try? context.authority(for: service, timeout: .seconds(10)))?.issuer
-        return App.services.first { $0.issuer == issuer }
+        do {
+            let issuer = try context.authority(for: service, timeout: .seconds(10)).issuer
+            return App.services.first { $0.issuer == issuer }
+        } catch {
+            // The URL of an API need not be valid for an issuer.
+            context.logger?.debug("the URL is not that of a known service", metadata: ["error": "\(error)"])
+            return nil
+        }
     }
 
     private func choose(_ question: String, _ choices: [String]) throws -> Int {
