@@ -172,7 +172,8 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
             try Terminal.printLine(rule.session.rawValue)
         } else {
             let add = context.hint.command("rule add \(url.origin)")
-            Terminal.say(nil, "No rule for \(given: url), so programs get no token for it. Add one with `\(given: add)`.")
+            Terminal.say(
+                nil, "No rule for \(given: url), so programs get no token for it. Add one with `\(given: add)`.")
         }
         if let problem { throw problem }
         if rule == nil { throw ExitCode.failure }

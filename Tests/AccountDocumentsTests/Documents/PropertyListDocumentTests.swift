@@ -108,7 +108,10 @@ struct PropertyListDocumentTests {
         ("<plist><array><integer>canary</integer></array></plist>", "at 1: a value has the wrong type"),
         ("<plist><dict/></plist>", "a value has the wrong type"),
         ("<plist><plist><array/></plist></plist>", "it contains more than one property list: keep only one"),
-        ("<plist><array/></plist>\n<plist version=\"1.0\"><array/></plist>", "it contains more than one property list: keep only one"),
+        (
+            "<plist><array/></plist>\n<plist version=\"1.0\"><array/></plist>",
+            "it contains more than one property list: keep only one"
+        ),
         ("<plist><array><?></array></plist>", "it has an empty processing instruction: remove `<?>` from it"),
         (
             "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
