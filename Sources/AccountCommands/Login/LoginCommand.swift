@@ -96,17 +96,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         """
     }
 
-    init() {}
-
-    /// Creates the sign-in of a command without a user.
-    init(_ command: MachineLoginCommand<App>) {
-        (url, serviceName, username) = (command.url, command.serviceName, nil)
-        (issuer, request, machine) = (command.issuer, command.request, command.machine)
-        (ways, authorization) = (.none, .none)
-        (stepUp, register, replace) = (false, false, command.replace)
-        (session, otherOptions) = (command.session, command.otherOptions)
-    }
-
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !ways.withToken, !stepUp,

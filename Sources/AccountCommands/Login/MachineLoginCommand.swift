@@ -64,7 +64,10 @@ struct MachineLoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        var login = LoginCommand(self)
+        var login = try LoginCommand<App>.parse([])
+        (login.url, login.serviceName, login.replace) = (url, serviceName, replace)
+        (login.issuer, login.request, login.machine) = (issuer, request, machine)
+        (login.session, login.otherOptions) = (session, otherOptions)
         if !machine.isGiven, await context.archive.load().account?.credentials.machine == nil {
             login.machine.clientCredentials = true
         }

@@ -32,7 +32,9 @@ extension SignInAttempt {
                 + "must be the address of the service"
         } else if plan.isMachine {
             advised.hint =
-                command.machine.clientKey.map { "check --client-id, and that the service knows the public key of \($0)" }
+                command.machine.clientKey.map {
+                    "check --client-id, and that the service knows the public key of \($0)"
+                }
                 ?? "check --client-id, and the client secret in \(variable) or from --client-secret-stdin"
         } else if plan.service.clientSecret != nil {
             advised.hint = "check the client ID and the client secret"

@@ -16,13 +16,6 @@ struct IssuerOptions<App: AccountApplication>: ParsableArguments {
                 + "a URL, the same as the URL of a service.", valueName: "url",
             visibility: App.acceptsIssuer ? HelpDetail.more : .hidden))
     var issuer: String?
-
-    /// The options without the spaces around their values, which may come from files with other line breaks.
-    var trimmed: IssuerOptions {
-        var options = self
-        (options.issuer, options.clientID) = (issuer?.trimmed, clientID?.trimmed)
-        return options
-    }
 }
 
 /// The options for the tokens to request.
@@ -118,13 +111,6 @@ struct AuthorizationOptions<App: AccountApplication>: ParsableArguments {
             """, visibility: App.moreVisibility(of: .browser, .device)))
     var dpop: Bool?
 
-    static var none: AuthorizationOptions {
-        var options = AuthorizationOptions()
-        (options.redirectURI, options.clientMetadataURL, options.dpop) = (nil, nil, nil)
-        options.parameters = []
-        return options
-    }
-
     func validate() throws {
         if let redirectURI, !Self.isRedirect(redirectURI) {
             throw ValidationError(
@@ -166,4 +152,8 @@ struct RequestParameter: ExpressibleByArgument {
         guard parts.count == 2, !parts[0].isEmpty else { return nil }
         (name, value) = (String(parts[0]), String(parts[1]))
     }
+}
+
+extension [RequestParameter] {
+    var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }

@@ -13,12 +13,12 @@ extension SignInPlanner {
             authority = api.choosing(issuer: server)
         } else if !isChosen {
             // A remembered client ID is only for the service that the user gave it for.
-            let isRemembered = (answers?.clientID ?? command.issuer.clientID) == nil && service.clientID != nil
+            let isRemembered = clientID == nil && service.clientID != nil
             let expected = isRemembered ? try context.preferences.service(of: context.session)?.issuer : nil
             authority = try await choosingServer(of: api, expecting: expected)
         }
-        guard let clientID = await defaultClientID(at: authority, for: service) else { return authority }
-        service.clientID = clientID
+        guard let id = await defaultClientID(at: authority, for: service) else { return authority }
+        service.clientID = id
         // Without several servers, the URL itself may be the server.
         let hasChoice = try await authority.authorizationServers().count > 1
         let server = answers?.server ?? (hasChoice ? authority.issuer : nil)

@@ -38,23 +38,6 @@ struct SignInPlanner<App: AccountApplication> {
 
     // MARK: The service
 
-    private func service(extending account: Account?) throws -> AccountService {
-        var issuer = command.issuer
-        issuer.issuer = answers?.issuer ?? issuer.issuer
-        issuer.clientID = answers?.clientID ?? issuer.clientID
-        var service = try context.service(
-            named: answers?.serviceName ?? command.serviceName, at: answers?.url ?? command.url, issuer,
-            command.request, command.authorization)
-        service.username = command.username
-        service.clientSecret = answers?.clientSecret
-        service.registersAgain = command.register
-        if let account {
-            try addEarlierScopes(of: account, to: &service)
-            if account.credentials.proofKey != nil { service.bindsTokens = command.authorization.dpop ?? true }
-        }
-        return service
-    }
-
     /// Returns the authority of a service. If an API names the service, this method finds it, and adds the scopes that
     /// the API requires to `service`.
     private func authority(
