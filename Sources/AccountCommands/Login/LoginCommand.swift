@@ -13,7 +13,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 \(examples.map { HelpText.example("login\($0)") }.joined(separator: "\n"))
                 """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp)
                     + (App.acceptsIssuer
-                        ? "\n\nFor a sign-in without a user, see `\(CommandLine.toolName) help login machine`." : ""))
+                        ? "\n\nFor a sign-in without a user, see `\(CommandLine.toolName) help login machine`." : ""),
+            subcommands: App.acceptsIssuer && HelpDetail.generatesCompletions ? [MachineLoginCommand<App>.self] : [])
     }
 
     private static var defaultWay: String {
@@ -81,7 +82,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     var replace = false
 
     /// The options of ``MachineLoginCommand``, which earlier versions had here.
-    @OptionGroup(visibility: HelpDetail.earlier) var machine: MachineOptions<App>
+    @OptionGroup(visibility: .private) var machine: MachineOptions<App>
 
     @OptionGroup(title: "Common options") var session: SessionOption
 
