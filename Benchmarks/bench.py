@@ -36,7 +36,7 @@ class Bench:
         return root
 
     def container(self, name, *options):
-        """A container of the command in which the sample account is signed in, for an hour of measurements at least."""
+        """A container of the command in which the sample account is signed in."""
         root = self.root(name)
         measure.run([f"{self.build}/bench-container", root, *options], None)
         return root
