@@ -54,8 +54,8 @@ clusters() {
     integration_tests ClusterTests
 }
 
-# Storms of processes, system calls, memory, keys in other programs, the format in Python, the demos, and randomized tests with all of
-# their seeds.
+# Storms of processes, system calls, memory, keys in other programs, the format in Python, the demo with etcd, and randomized tests with
+# all of their seeds.
 processes() {
     root_tests 'AccountKitSystemTests|AccountDocumentsTests|AccountOfflineTests|ReaderTests'
     integration_tests ProcessTests
