@@ -9,7 +9,7 @@ struct LoginConversation<App: AccountApplication> {
 
     /// Whether the user can answer questions.
     static func isPossible(_ options: CommonOptions) -> Bool {
-        App.acceptsIssuer && Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !options.json
+        App.acceptsIssuer && Terminal.canAsk && !options.json
     }
 
     /// A question, or nothing if the answer is known.
