@@ -12,7 +12,7 @@ import Foundation
 extension ClientRegistrar {
     /// See ``ServiceAuthority/removeRegistration(of:unless:)``.
     func remove(
-        of account: Account, unless isUsed: () async throws -> Bool
+        of account: Account, unless isUsed: @Sendable () async throws -> Bool
     ) async throws(AccountError) {
         guard let registrations = client.registrations,
             let known = try await registrations.registration(at: connection.name),
@@ -29,7 +29,7 @@ extension ClientRegistrar {
 
     /// See ``ServiceAuthority/removeReplacedRegistration(unless:)``.
     func removeReplaced(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {
         guard hasReplaced, let registrations = client.registrations,
             let replaced = state.replaced

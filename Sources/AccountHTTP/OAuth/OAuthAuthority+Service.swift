@@ -74,7 +74,7 @@ extension OAuthAuthority: ServiceAuthority {
     package var hasRejectedRegistration: Bool { resolvedService?.registrar.state.hasRejection ?? false }
 
     package func removeRegistration(
-        of account: Account, unless isUsed: () async throws -> Bool
+        of account: Account, unless isUsed: @Sendable () async throws -> Bool
     ) async throws(AccountError) {
         let service: OAuthService
         do throws(AuthorityError) {
@@ -88,7 +88,7 @@ extension OAuthAuthority: ServiceAuthority {
     package var hasReplacedRegistration: Bool { resolvedService?.registrar.hasReplaced ?? false }
 
     package func removeReplacedRegistration(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {
         try await resolvedService?.registrar.removeReplaced(unless: isUsed)
     }

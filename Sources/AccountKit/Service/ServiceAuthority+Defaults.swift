@@ -20,11 +20,11 @@ extension ServiceAuthority {
     package var hasReplacedRegistration: Bool { false }
 
     package func removeRegistration(
-        of account: Account, unless isUsed: () async throws -> Bool
+        of account: Account, unless isUsed: @concurrent @Sendable () async throws -> Bool
     ) async throws(AccountError) {}
 
     package func removeReplacedRegistration(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @concurrent @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {}
 
     package var namingAPI: String? { nil }

@@ -58,8 +58,11 @@ package protocol ServiceAuthority: AccountAuthority {
     /// uses the registration.
     ///
     /// - Parameter isUsed: Returns whether a session uses the registration. No sign-in stores such a session between
-    ///   this call and the removal.
-    func removeRegistration(of account: Account, unless isUsed: () async throws -> Bool) async throws(AccountError)
+    ///   this call and the removal. Its type has `@concurrent`, because the modules that implement this function do not
+    ///   enable `NonisolatedNonsendingByDefault`; with another type, their functions would not replace the default.
+    func removeRegistration(
+        of account: Account, unless isUsed: @concurrent @Sendable () async throws -> Bool
+    ) async throws(AccountError)
 
     /// Whether a sign-in with this authority has replaced a registration that the service can remove.
     var hasReplacedRegistration: Bool { get }
@@ -69,7 +72,7 @@ package protocol ServiceAuthority: AccountAuthority {
     ///
     /// - Parameter isUsed: Returns whether a session uses a client.
     func removeReplacedRegistration(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @concurrent @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError)
 
     // MARK: Services that an API names (RFC 9728)
