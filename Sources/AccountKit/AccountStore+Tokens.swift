@@ -32,6 +32,45 @@ extension AccountStore {
         try await flows.accessToken(minimumValidity: minimumValidity, timeout: timeout, with: authority)
     }
 
+    /// Returns the tokens for requests to an API of a service.
+    ///
+    /// - Parameters:
+    ///   - authority: The service.
+    ///   - minimumValidity: How long a token must still be valid; see ``accessToken(minimumValidity:timeout:with:)``.
+    ///   - asksService: Whether to ask the service about the session if an API rejects a token that cannot be refreshed.
+    ///   - check: Throws an error if the token of an account must not be sent. Another sign-in may replace the account at
+    ///     any time, so this checks the account of each token.
+    package func requestTokens(
+        with authority: any AccountAuthority, minimumValidity: Duration? = nil, asksService: Bool = true,
+        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void = { _ in }
+    ) -> RequestTokens {
+        @Sendable func decision(_ refusal: AuthorityError, of account: Account) -> SessionDecision.Call {
+            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.credentials.isRenewable))
+        }
+        return RequestTokens(session: session) { () async throws(AccountError) in
+            let account = try await self.usableAccount(minimumValidity: minimumValidity, with: authority)
+            try check(account)
+            return account
+        } replacement: { (account, refusal) async throws(AccountError) in
+            let action = decision(refusal, of: account)
+            if action == .keep { return nil }
+            if let renewed = try await self.account(insteadOf: account, with: authority) {
+                try check(renewed)
+                return renewed
+            }
+            if asksService, action == .askService,
+                case .signedOut(let signOut) = await self.checkSession(with: authority)
+            {
+                throw self.flows.notSignedIn(signOut)
+            }
+            return nil
+        } note: { refusal, replacement in
+            if let refusal, decision(refusal, of: replacement) == .refreshOnce {
+                self.noteRefusedReplacement(replacement)
+            }
+        }
+    }
+
     /// Returns the account. If necessary, the function refreshes the tokens first. A call that began for one user does
     /// not return the account of another user.
     package func usableAccount(
@@ -100,8 +139,6 @@ extension AccountStore {
         let reason = SessionDecision.withoutToken(record.failure(isShared: vault.isShared))
         return reason.code == .renewalRefused ? reason : nil
     }
-
-    package func notSignedIn(_ signOut: SignOut) -> AccountError { flows.notSignedIn(signOut) }
 }
 
 extension AccountStore {

@@ -65,10 +65,7 @@ extension ServiceAuthority {
         nil
     }
 
-    package func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
-    ) async throws -> ForwardedResponse {
+    package func forward(_ request: ForwardedRequest, with tokens: RequestTokens) async throws -> ForwardedResponse {
         throw AccountError(.misconfigured, "this tool cannot send requests with the tokens of its service")
     }
 

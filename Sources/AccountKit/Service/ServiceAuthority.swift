@@ -166,14 +166,9 @@ package protocol ServiceAuthority: AccountAuthority {
     /// only to the URL of the request, and redirects are not followed. There is no timeout once the connection is open:
     /// cancel the task to end the request.
     ///
-    /// - Parameter check: Throws an error if the token of an account must not be sent to the URL. Another sign-in may replace
-    ///   the account at any time, so this checks the account of each token that is about to be sent.
     /// - Returns: The response with any status. A caller that stops reading the body closes the connection.
     /// - Throws: An ``AccountError`` if there is no token or no response, or if the authority sends no requests.
-    func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
-    ) async throws -> ForwardedResponse
+    func forward(_ request: ForwardedRequest, with tokens: RequestTokens) async throws -> ForwardedResponse
 
     // MARK: Explanations
 
