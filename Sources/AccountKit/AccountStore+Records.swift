@@ -11,8 +11,7 @@ extension AccountStore {
             guard case .present(let account, _) = await draft.read(), account.isSameUser(as: user) else {
                 throw AccountError(.conflict, "the signed-in user has changed", hint: "try again")
             }
-            return try await vault.offlineKeys.makeKey(
-                of: account, knowing: known, at: clock.now, in: draft.transaction)
+            return try await draft.offlineKeys.makeKey(of: account, knowing: known)
         }
     }
 
@@ -109,9 +108,9 @@ extension AccountStore {
                 }
             }
         }
-        await checkAll(vault.revocations.records)
-        await checkAll(vault.offlineKeys.records)
-        await checkAll(vault.keptProfiles.records)
+        await checkAll(vault.revocations)
+        await checkAll(vault.offlineKeys)
+        await checkAll(vault.keptProfiles)
         return entries
     }
 

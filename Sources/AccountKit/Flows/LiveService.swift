@@ -63,7 +63,7 @@ final class LiveService: FlowService {
         await flows.refresh(account, service, until: deadline)
     }
 
-    func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async {
+    func revoke(_ account: Account, _ pending: RevocationQueue.Record?) async {
         _ = await flows.revoke(account, pending, at: service)
     }
 

@@ -223,7 +223,7 @@ struct RefreshFlow {
 
             case conflict(Account, ArchiveRevision, orphanedBy: RefreshOutcome?)
 
-            case orphaned(Account, RevocationQueue.Pending?, RefreshOutcome)
+            case orphaned(Account, RevocationQueue.Record?, RefreshOutcome)
         }
 
         private mutating func store(

@@ -12,7 +12,7 @@ extension Flows {
     /// entry. If the revocation would end the stored sign-in, this function sends nothing, and the entry stays until
     /// that user signs out.
     func revoke(
-        _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
+        _ account: Account, _ pending: RevocationQueue.Record?, at authority: any AccountAuthority
     ) async -> RevocationReport {
         var report: RevocationReport
         do {
@@ -35,20 +35,20 @@ extension Flows {
         guard var pending else { return report }
         let outcome = report.outcome
         let isRefusal = if case .refused = outcome { true } else { false }
-        if isRefusal, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+        if isRefusal, pending.payload.refusalCount + 1 >= QueuedRevocation.maximumRefusalCount {
             report.isGivenUp = true
         }
         do {
             try await vault.change(timeout: vault.briefTimeout) { draft in
                 switch outcome {
                 case .notNeeded, .done, .notSupported:
-                    _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
+                    try await draft.revocations.remove(pending)
                 case .queued, .refused, .lost:
                     pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
-                    if pending.payload.refusalCount >= RevocationQueue.maximumRefusalCount {
-                        _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
+                    if pending.payload.refusalCount >= QueuedRevocation.maximumRefusalCount {
+                        try await draft.revocations.remove(pending)
                     } else {
-                        try await vault.revocations.update(pending, at: vault.clock.now, in: draft.transaction)
+                        try await draft.revocations.update(pending)
                     }
                 }
             }
@@ -80,7 +80,7 @@ extension Flows {
         // A later sign-out sends its own tokens.
         let now = vault.clock.now
         deliveries.begin {
-            let mine = await vault.revocations.pending().filter {
+            let mine = await vault.revocations.readable().filter {
                 authority.isAuthority(of: $0.payload.account) && $0.payload.account.usesSameClient(as: account)
                     && $0.payload.date <= now
             }
@@ -91,7 +91,7 @@ extension Flows {
     /// Revokes queued tokens at their services; `nil` if the service of the tokens is unknown.
     @discardableResult
     func deliver(
-        _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool = false
+        _ pending: [(RevocationQueue.Record, (any AccountAuthority)?)], ignoringPauses: Bool = false
     ) async -> [RevocationReport] {
         guard !pending.isEmpty else { return [] }
         guard let due = try? await dueRevocations(pending, ignoringPauses: ignoringPauses) else { return [] }
@@ -116,15 +116,15 @@ extension Flows {
     /// - If revoking the tokens could end another sign-in, the entry stays until that user signs out.
     /// - The entry is removed 30 days after the first attempt, or after it was queued if its service is unknown.
     private func dueRevocations(
-        _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool
-    ) async throws(AccountError) -> [(RevocationQueue.Pending, any AccountAuthority)] {
+        _ pending: [(RevocationQueue.Record, (any AccountAuthority)?)], ignoringPauses: Bool
+    ) async throws(AccountError) -> [(RevocationQueue.Record, any AccountAuthority)] {
         // The lock excludes a sign-out in progress.
         try await vault.change(timeout: vault.briefTimeout) { draft in
-            var due: [(RevocationQueue.Pending, any AccountAuthority)] = []
+            var due: [(RevocationQueue.Record, any AccountAuthority)] = []
             let current = try await draft.account()
             for (revocation, authority) in pending {
                 let queued = revocation.payload
-                guard try await draft.transaction.read(revocation.entry)?.revision == revocation.revision else {
+                guard try await draft.revocations.stored(revocation.entry)?.revision == revocation.revision else {
                     continue
                 }
                 let isSignedIn = current.map { $0.sharesTokens(with: queued.account) } ?? false
@@ -139,14 +139,14 @@ extension Flows {
                     guard !queued.waitsForSignOut else { continue }
                     var waiting = revocation
                     waiting.payload.waitsForSignOut = true
-                    try? await vault.revocations.update(waiting, at: vault.clock.now, in: draft.transaction)
+                    try? await draft.revocations.update(waiting)
                     continue
                 }
                 let isTried = authority == nil || queued.attemptCount > 0
                 let age = vault.clock.now.timeIntervalSince(queued.date)
-                if isSignedIn || isOver || isTried && age > RevocationQueue.maximumAge {
+                if isSignedIn || isOver || isTried && age > QueuedRevocation.maximumAge {
                     // If the removal fails, the next delivery removes the entry.
-                    _ = try? await draft.transaction.remove(revocation.entry, ifRevision: revocation.revision)
+                    try? await draft.revocations.remove(revocation)
                 } else if let authority, ignoringPauses || queued.isDue(at: vault.clock.now) {
                     due.append((revocation, authority))
                 }

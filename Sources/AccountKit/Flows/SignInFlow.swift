@@ -255,7 +255,7 @@ extension Flows {
             let pending = try? await vault.change { draft in
                 // Load the account, since its keys encrypt the entry.
                 _ = await draft.read()
-                return try await vault.revocations.add(account, at: vault.clock.now, in: draft.transaction)
+                return try await draft.revocations.add(account)
             }
             return await revoke(account, pending, at: authority).outcome.ifQueued(pending != nil)
         }
@@ -307,7 +307,7 @@ extension Flows {
             // Keep the app's own fields. The claims of this sign-in replace earlier claims.
             if let old = content.account, old.isSameUser(as: account) {
                 account.profile = old.profile.merging(account.profile)
-            } else if let kept = await vault.keptProfiles.profile(of: account, in: draft.transaction) {
+            } else if let kept = await draft.keptProfiles.profile(of: account) {
                 account.profile = kept.merging(account.profile)
             }
             switch content {
@@ -325,7 +325,7 @@ extension Flows {
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before
                     // AccountKit delivers queued revocations, it compares their tokens with the stored account.
-                    if isReplaced { try? await vault.revocations.withdraw(old, in: draft.transaction) }
+                    if isReplaced { try? await draft.revocations.withdraw(old) }
                     throw error
                 }
             // An archive that cannot be reached cannot be moved either.
@@ -342,11 +342,8 @@ extension Flows {
         _ old: Account, waitsForSignOut: Bool, _ draft: VaultDraft
     ) async {
         do {
-            try await vault.revocations.add(
-                old, waitsForSignOut: waitsForSignOut, at: vault.clock.now, in: draft.transaction)
-            if !waitsForSignOut {
-                await vault.revocations.release(beside: old, at: vault.clock.now, in: draft.transaction)
-            }
+            try await draft.revocations.add(old, waitsForSignOut: waitsForSignOut)
+            if !waitsForSignOut { await draft.revocations.release(beside: old) }
         } catch {
             vault.logger?.warning(
                 "the tokens of the replaced sign-in could not be queued for revocation",

@@ -15,7 +15,7 @@ struct SignOutFlow: Sendable {
         case noUser(removedData: Bool)
 
         /// The account that was signed out, and the queue entry of its tokens; `nil` if the tokens were not queued.
-        case account(Account, RevocationQueue.Pending?)
+        case account(Account, RevocationQueue.Record?)
 
         case quarantined(place: String)
     }
@@ -53,8 +53,8 @@ struct SignOutFlow: Sendable {
 
     private func remove(
         _ account: Account, _ revision: ArchiveRevision, _ draft: any FlowDraft
-    ) async throws(AccountError) -> RevocationQueue.Pending? {
-        var pending: RevocationQueue.Pending?
+    ) async throws(AccountError) -> RevocationQueue.Record? {
+        var pending: RevocationQueue.Record?
         // The user is signed out even if the disk is full or the queue cannot be written.
         if revokesTokens { pending = try? await draft.queueRevocation(account, isSignOut: true) }
         do {

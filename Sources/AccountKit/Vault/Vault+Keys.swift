@@ -22,7 +22,7 @@ extension Vault {
 
     /// Returns the keys of the account for an entry beside it. The caller has read the account under the lock, so this
     /// function does not ask the user. If there is no account, it returns new keys of the same sources.
-    func keysBeside(at date: Date) async throws(AccountError) -> ArchiveKeys {
+    func keysBeside() async throws(AccountError) -> ArchiveKeys {
         if let keys = memory.keys { return keys }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
             throw AccountError(
@@ -30,7 +30,7 @@ extension Vault {
                 "cannot store the tokens to revoke: there is no account archive whose keys could encrypt them, and the user "
                     + "cannot be prompted for the passphrase")
         }
-        return try await ring.makeKeys(at: date)
+        return try await ring.makeKeys(at: clock.now)
     }
 
     /// Returns the keys that open an entry beside the account. `before` contains the keys of the account before a

@@ -18,9 +18,9 @@ extension VaultDraft {
         _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: Vault.Openers
     ) async throws -> OpenedArchive {
         let resealed = try await reseal(opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] })
-        try await vault.revocations.records.reseal(with: keys, before: opened.keys, in: transaction)
-        try await vault.offlineKeys.records.reseal(with: keys, before: opened.keys, in: transaction)
-        try await vault.keptProfiles.records.reseal(with: keys, before: opened.keys, in: transaction)
+        try await revocations.reseal(with: keys, before: opened.keys)
+        try await offlineKeys.reseal(with: keys, before: opened.keys)
+        try await keptProfiles.reseal(with: keys, before: opened.keys)
         return resealed
     }
 

@@ -19,6 +19,10 @@ struct VaultDraft: Sendable {
     let vault: Vault
     let transaction: any ArchiveTransaction
 
+    var revocations: RevocationQueue { RevocationQueue(vault: vault, in: transaction) }
+    var offlineKeys: OfflineKeys { OfflineKeys(vault: vault, in: transaction) }
+    var keptProfiles: KeptProfiles { KeptProfiles(vault: vault, in: transaction) }
+
     private var now: Date { vault.clock.now }
 
     // MARK: Reading
@@ -89,7 +93,7 @@ struct VaultDraft: Sendable {
             // A process that was killed during a sign-out may have queued the tokens that were spent for the unsaved
             // tokens.
             if let spent = vault.unsaved.storedAccount {
-                try? await vault.revocations.withdraw(spent, in: transaction)
+                try? await revocations.withdraw(spent)
             }
             let opened = try await opened(revision)
             let (saved, receipt) = try await write(
@@ -178,9 +182,9 @@ struct VaultDraft: Sendable {
             try? await transaction.discard(entry)
         }
         // A profile that is not removed does no harm.
-        try? await vault.keptProfiles.remove(of: saved, in: transaction)
+        try? await keptProfiles.remove(of: saved)
         do {
-            try await vault.offlineKeys.removeMarked(in: transaction)
+            try await offlineKeys.removeMarked()
         } catch {
             vault.logger?.warning(
                 "the offline data of a signed-out user could not be removed", metadata: ["error": "\(error)"])
@@ -199,7 +203,7 @@ struct VaultDraft: Sendable {
                 continue
             }
             do {
-                try await vault.revocations.add(orphan, at: now, in: transaction)
+                try await revocations.add(orphan)
             } catch {
                 vault.logger?.debug(
                     "tokens could not be queued for revocation", metadata: ["error": "\(error)"])
@@ -233,15 +237,15 @@ struct VaultDraft: Sendable {
         // In this order, a crash neither loses data of a signed-in user, nor leaves a usable key of a signed-out user.
         // A full disk does not prevent the sign-out.
         do {
-            try await vault.offlineKeys.markForRemoval(of: user, at: now, in: transaction)
+            try await offlineKeys.markForRemoval(of: user)
         } catch {
             vault.logger?.debug("the key of the offline data could not be marked", metadata: ["error": "\(error)"])
         }
         // A profile of an earlier session, which a crash has left.
-        try? await vault.keptProfiles.remove(of: user, in: transaction)
+        try? await keptProfiles.remove(of: user)
         let durability = try await remove(signOut, ifRevision: revision)
         do {
-            try await vault.offlineKeys.remove(of: user, in: transaction)
+            try await offlineKeys.remove(of: user)
         } catch {
             vault.logger?.error("the key of the offline data could not be removed", metadata: ["error": "\(error)"])
         }
@@ -254,7 +258,7 @@ struct VaultDraft: Sendable {
         let profile = await keepProfile(of: user)
         var kept = profile.map { [$0] } ?? []
         do {
-            kept += try await vault.offlineKeys.entries(of: user, in: transaction)
+            kept += try await offlineKeys.entries(of: user)
         } catch {
             vault.logger?.debug("the keys of offline data could not be read", metadata: ["error": "\(error)"])
         }
@@ -343,7 +347,7 @@ struct VaultDraft: Sendable {
     @discardableResult
     func keepProfile(of user: Account) async -> ArchiveEntry? {
         do {
-            return try await vault.keptProfiles.keep(user, at: now, in: transaction)
+            return try await keptProfiles.keep(user)
         } catch {
             vault.logger?.warning(
                 "the profile could not be kept for the next sign-in", metadata: ["error": "\(error)"])
@@ -389,15 +393,15 @@ struct VaultDraft: Sendable {
 
     /// Queues the tokens of an account for revocation. If `isSignOut` is `true`, this function also releases the tokens
     /// of the user's replaced sign-ins.
-    func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Pending {
+    func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Record {
         try await step {
-            if isSignOut { await vault.revocations.release(beside: account, at: now, in: transaction) }
-            return try await vault.revocations.add(account, at: now, in: transaction)
+            if isSignOut { await revocations.release(beside: account) }
+            return try await revocations.add(account)
         }
     }
 
     func withdrawRevocation(_ account: Account) async throws(AccountError) {
-        try await step { try await vault.revocations.withdraw(account, in: transaction) }
+        try await step { try await revocations.withdraw(account) }
     }
 
     private func step<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {

@@ -8,7 +8,7 @@ struct SignOutFlowTests {
 
     private static let signOut = SignOut(.signedOutByUser, date: Fixture.now)
     private static let failures: [EffectResult] = Fixture.failures.map { .failed($0) }
-    private static let pending = RevocationQueue.Pending(
+    private static let pending = RevocationQueue.Record(
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other,
         payload: QueuedRevocation(of: Fixture.alice, at: Fixture.now))
 

@@ -17,7 +17,6 @@ import Foundation
 package struct ClientRegistrations: Sendable {
     private let storage: any ArchiveStorage
     private let vault: Vault
-    private let clock: any WallClock
     private let logger: Logger?
 
     /// Creates the registrations of a container. Nothing is read yet.
@@ -37,7 +36,6 @@ package struct ClientRegistrations: Sendable {
         logger: Logger? = nil
     ) {
         self.storage = storage
-        self.clock = clock
         self.logger = logger
         vault = Vault(
             storage: storage, appIdentifier: appIdentifier, session: .default, keys: [key],
@@ -55,10 +53,12 @@ package struct ClientRegistrations: Sendable {
         "SignIn-\(Sodium.hash(Array(issuer.utf8), count: 16).hexadecimal).lock"
     }
 
-    private func records(of issuer: String) -> SealedRecords<ClientRegistration> {
+    private func records(
+        of issuer: String, in transaction: (any ArchiveTransaction)? = nil
+    ) -> SealedRecords<ClientRegistration> {
         SealedRecords(
             at: [Self.entry(of: issuer)], purpose: "client/" + issuer, name: "the registration at \(issuer)",
-            vault: vault)
+            vault: vault, in: transaction)
     }
 
     /// Returns the registration at a service; `nil` if there is none, or if it cannot be opened.
@@ -66,7 +66,7 @@ package struct ClientRegistrations: Sendable {
     /// - Throws: An `AccountError` if the storage cannot be read.
     package func registration(at issuer: String) async throws(AccountError) -> ClientRegistration? {
         try await AccountError.wrappingErrors {
-            try await stored(at: issuer) { try await storage.read($0) }.registration
+            try await stored(at: issuer).registration
         }
     }
 
@@ -84,20 +84,19 @@ package struct ClientRegistrations: Sendable {
         at issuer: String, timeout: Duration = .seconds(60),
         choosing choose: (ClientRegistration?) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        let records = records(of: issuer)
         let entry = Self.entry(of: issuer)
         return try await storage.withRefreshLease(timeout: timeout) { lease in
             let (stored, revision) = try await lease.withTransaction(timeout: timeout) { transaction in
                 try await transaction.reserve(entry, byteCount: 16 * 1024)
-                let found = try await self.stored(at: issuer) { try await transaction.read($0) }
+                let found = try await self.stored(at: issuer, in: transaction)
                 // Without a key, a new registration could not be stored.
-                if found.registration == nil { _ = try await vault.keysBeside(at: clock.now) }
+                if found.registration == nil { _ = try await vault.keysBeside() }
                 return found
             }
             let chosen = try await choose(stored)
             if chosen == stored { return chosen }
             let written = try await lease.withTransaction(timeout: timeout) { transaction in
-                try await records.write(chosen, to: entry, ifRevision: revision, at: clock.now, in: transaction)
+                try await records(of: issuer, in: transaction).write(chosen, to: entry, ifRevision: revision)
             }
             return written.payload
         }
@@ -192,7 +191,7 @@ package struct ClientRegistrations: Sendable {
     package func remove(_ registration: ClientRegistration) async throws(AccountError) {
         try await AccountError.wrappingErrors {
             try await storage.withTransaction(timeout: .seconds(10)) { transaction in
-                let (stored, revision) = try await stored(at: registration.issuer) { try await transaction.read($0) }
+                let (stored, revision) = try await stored(at: registration.issuer, in: transaction)
                 guard let revision, stored?.clientID == registration.clientID else { return }
                 _ = try await transaction.remove(Self.entry(of: registration.issuer), ifRevision: revision)
             }
@@ -201,11 +200,12 @@ package struct ClientRegistrations: Sendable {
 
     /// A registration that cannot be opened is worth nothing, so a new one replaces it.
     private func stored(
-        at issuer: String, _ read: (ArchiveEntry) async throws -> StoredEntry?
+        at issuer: String, in transaction: (any ArchiveTransaction)? = nil
     ) async throws -> (registration: ClientRegistration?, revision: ArchiveRevision?) {
-        guard let stored = try await read(Self.entry(of: issuer)) else { return (nil, nil) }
+        let records = records(of: issuer, in: transaction)
+        guard let stored = try await records.stored(Self.entry(of: issuer)) else { return (nil, nil) }
         do {
-            let registration = try await records(of: issuer).open(stored.bytes).payload
+            let registration = try await records.open(stored.bytes).payload
             return (registration.issuer == issuer ? registration : nil, stored.revision)
         } catch let error as AccountError where error.isAboutContent {
             logger?.notice("a registration does not open, and is replaced", metadata: ["error": "\(error)"])

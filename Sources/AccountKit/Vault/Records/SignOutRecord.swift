@@ -40,7 +40,9 @@ enum SignOutRecord {
         guard let bytes, let record = try? PropertyListDecoder().decode(Record.self, from: Data(bytes)),
             record.reason == SignOut.Reason.sessionEnded.rawValue
         else { return [] }
-        return (KeptProfiles.entries + OfflineKeys.entries).filter { record.kept?.contains($0.rawValue) == true }
+        return (ArchiveEntry.keptProfiles + ArchiveEntry.offlineKeys).filter {
+            record.kept?.contains($0.rawValue) == true
+        }
     }
 
     static func decode(_ bytes: [UInt8]?) -> SignOut {
