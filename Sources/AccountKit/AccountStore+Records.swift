@@ -97,7 +97,7 @@ extension AccountStore {
         await check(.refreshRecord) { _ in
             true
         } _: { _ in
-            _ = try await vault.journal.record()
+            _ = try await vault.refreshRecord()
         }
         func checkAll<Payload>(_ records: SealedRecords<Payload>) async {
             for entry in records.entries {

@@ -115,18 +115,18 @@ extension AccountStore {
     }
 
     package func refreshPause() async -> Duration? {
-        await vault.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
+        await vault.readableRefreshRecord()?.wait(at: clock.now).map { .seconds($0) }
     }
 
     /// Returns why the last refresh failed, with the time to wait until the next one; `nil` if no pause lasts.
     package func pauseReason() async -> UnverifiedReason? {
-        vault.pause(after: await vault.journal.readableRecord())
+        vault.pause(after: await vault.readableRefreshRecord())
     }
 
     /// Returns the date when the service began to refuse each refresh, possibly because it no longer recognizes the refresh
     /// token. Returns `nil` until two such responses are at least a minute apart.
     package func refusesRefreshSince() async -> Date? {
-        guard let record = await vault.journal.readableRecord(), record.isRefused else { return nil }
+        guard let record = await vault.readableRefreshRecord(), record.isRefused else { return nil }
         return record.refusedSince
     }
 
@@ -134,7 +134,7 @@ extension AccountStore {
     /// sign-in brings a token; otherwise `nil`. Sends no request.
     package func renewalRefusal(of account: Account) async -> UnverifiedReason? {
         guard account.credentials.isRenewable, account.credentials.needsToken(at: clock.now),
-            let record = await vault.journal.readableRecord(), record.refusedSince != nil
+            let record = await vault.readableRefreshRecord(), record.refusedSince != nil
         else { return nil }
         let reason = SessionDecision.withoutToken(record.failure(isShared: vault.isShared))
         return reason.code == .renewalRefused ? reason : nil

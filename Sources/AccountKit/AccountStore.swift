@@ -242,7 +242,7 @@ public final class AccountStore: Sendable {
     package func unfinishedRefresh() async throws -> Date? {
         let record: RefreshRecord?
         do {
-            record = try await vault.journal.record()
+            record = try await vault.refreshRecord()
         } catch let error as AccountError where error.code == .storeUnreachable {
             // No refresh is possible, but there may be a replica of the account.
             return nil
@@ -254,7 +254,7 @@ public final class AccountStore: Sendable {
         } catch {
             return nil
         }
-        return try await vault.journal.record()?.date == nil ? nil : date
+        return try await vault.refreshRecord()?.date == nil ? nil : date
     }
 
     package func inspectStorage() async -> [StorageObservation] {

@@ -83,7 +83,7 @@ final class LiveService: FlowService {
         // choose where this machine sends its client secret or assertion.
         if account.credentials.tokenEndpoint != nil {
             var isUnreliable = vault.isShared
-            if !isUnreliable { isUnreliable = await vault.journal.readableRecord() != nil }
+            if !isUnreliable { isUnreliable = await vault.readableRefreshRecord() != nil }
             if isUnreliable { account.credentials.tokenEndpoint = nil }
         }
         do {

@@ -20,7 +20,7 @@ extension Flows {
         do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
             return try await refreshes.value(for: request, until: deadline) { progress in
                 var known = failureCount
-                if known == nil { known = await vault.journal.readableRecord()?.failureCount }
+                if known == nil { known = await vault.readableRefreshRecord()?.failureCount }
                 return await refresh(request, failureCount: known ?? 0, authority, progress)
             }
         } catch {
@@ -144,16 +144,5 @@ extension Flows {
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil
         }
-    }
-}
-
-extension Vault {
-    /// Returns the reason for a pause if the number of failed refreshes differs from `failureCount`, because the refresh of
-    /// another process has failed.
-    func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
-        guard let record = await journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
-            return nil
-        }
-        return pause(after: record)
     }
 }

@@ -76,7 +76,7 @@ extension Flows {
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
-        let record = await vault.journal.readableRecord()
+        let record = await vault.readableRefreshRecord()
         var pause = account.credentials.machine != nil ? ownFailures.pause(at: vault.clock.now) : nil
         if pause == nil { pause = vault.pause(after: record) }
         if let pause {
@@ -100,7 +100,7 @@ extension Flows {
         guard account.credentials.isWithheld else { return account }
         // The check would refresh the tokens, but all processes pause after a failed refresh.
         if account.credentials.needsToken(at: vault.clock.now),
-            let pause = vault.pause(after: await vault.journal.readableRecord())
+            let pause = vault.pause(after: await vault.readableRefreshRecord())
         {
             let code: UnverifiedReason.Code = account.credentials.isOfOtherUser ? .wrongAccount : .unclearReply
             throw AccountError(

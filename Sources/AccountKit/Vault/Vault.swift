@@ -84,7 +84,6 @@ package final class Vault: Sendable {
 
     // MARK: The records beside the account
 
-    var journal: RefreshJournal { RefreshJournal(storage: storage, logger: logger) }
     var revocations: RevocationQueue { RevocationQueue(vault: self) }
     var offlineKeys: OfflineKeys { OfflineKeys(vault: self) }
     var keptProfiles: KeptProfiles { KeptProfiles(vault: self) }

@@ -23,7 +23,7 @@ struct VaultDraft: Sendable {
     var offlineKeys: OfflineKeys { OfflineKeys(vault: vault, in: transaction) }
     var keptProfiles: KeptProfiles { KeptProfiles(vault: vault, in: transaction) }
 
-    private var now: Date { vault.clock.now }
+    var now: Date { vault.clock.now }
 
     // MARK: Reading
 
@@ -160,7 +160,7 @@ struct VaultDraft: Sendable {
             ))
         let kept = vault.unsaved.noteWritten(account, receipt.revision)
         // A record that is not removed does no harm.
-        if kept.isOver { try? await vault.journal.forget(in: transaction) }
+        if kept.isOver { try? await removeRefreshRecord() }
         return (kept.account ?? account, receipt)
     }
 
@@ -314,7 +314,7 @@ struct VaultDraft: Sendable {
         }
         vault.unsaved.drop()
         // Without an account the record has no effect, and the next sign-in removes it.
-        try? await vault.journal.forget(in: transaction)
+        try? await removeRefreshRecord()
     }
 
     /// Records the sign-out, moves aside an archive that cannot be opened, and returns the new name of the archive.
@@ -357,40 +357,6 @@ struct VaultDraft: Sendable {
 
     // MARK: Records
 
-    /// Begins the exchange of a refresh, unless another refresh has failed while this one waited for the lease. If
-    /// `isSpending` is `true`, records that the refresh token is about to be spent.
-    ///
-    /// - Parameters:
-    ///   - failureCount: The number of failed refreshes before this one waited.
-    ///   - commit: Called before the record is written. After this call, the flow is not cancelled.
-    func beginExchange(
-        isSpending: Bool, after failureCount: Int, committing commit: () throws -> Void
-    ) async throws(AccountError) -> ExchangeStart {
-        try await step {
-            let record = try await vault.journal.record(in: transaction)
-            // If another refresh failed while this refresh waited for the lease, do not send another request at once.
-            if let record, record.failureCount ?? 0 != failureCount, let reason = vault.pause(after: record) {
-                return .paused(reason)
-            }
-            try commit()
-            guard isSpending else { return .begun(unfinished: record?.date) }
-            vault.unsaved.markSpending()
-            return .begun(unfinished: try await vault.journal.recordIntent(at: now, in: transaction))
-        }
-    }
-
-    /// Records that the refresh failed, so that all processes pause before the next request. `mayBeSpent` is `true` if
-    /// the service may have received the refresh token.
-    func recordFailure(_ reason: UnverifiedReason, mayBeSpent: Bool) async throws(AccountError) {
-        try await step {
-            try await vault.journal.recordFailure(reason, mayBeSpent: mayBeSpent, at: now, in: transaction)
-        }
-    }
-
-    func forgetRefreshRecord() async throws(AccountError) {
-        try await step { try await vault.journal.forget(in: transaction) }
-    }
-
     /// Queues the tokens of an account for revocation. If `isSignOut` is `true`, this function also releases the tokens
     /// of the user's replaced sign-ins.
     func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Record {
@@ -404,7 +370,7 @@ struct VaultDraft: Sendable {
         try await step { try await revocations.withdraw(account) }
     }
 
-    private func step<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+    func step<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
         do {
             return try await body()
         } catch {
@@ -412,14 +378,6 @@ struct VaultDraft: Sendable {
             throw AccountError(wrapping: error)
         }
     }
-}
-
-enum ExchangeStart: Sendable {
-    /// The request may be sent. `unfinished` is the date of an earlier refresh that left its record.
-    case begun(unfinished: Date?)
-
-    /// The refresh of another process has failed in the meantime, so the flow sends nothing now.
-    case paused(UnverifiedReason)
 }
 
 extension ArchiveTransaction {
