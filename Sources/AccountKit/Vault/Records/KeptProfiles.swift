@@ -62,38 +62,25 @@ struct KeptProfile: Sendable {
 }
 
 extension KeptProfile: SealedPayload {
-    private enum Field {
-        static let userID = "id"
-        static let issuer = "issuer"
-        static let keptAt = "issuedAt"
-        static let kind = "tokenType"
-        static let profile = "profile"
-    }
-
-    private static let kind = "profile"
-
     static var sealedName: String { "a profile" }
 
     var sealedRecord: [String: ProfileValue] {
         var record: [String: ProfileValue] = [
-            Field.userID: .string(owner.id), Field.kind: .string(Self.kind), Field.keptAt: .date(keptAt),
-            Field.profile: .dictionary(profile.fields),
+            "id": .string(owner.id), "tokenType": .string("profile"), "issuedAt": .date(keptAt),
+            "profile": .dictionary(profile.fields),
         ]
-        record[Field.issuer] = owner.issuer.map { .string($0) }
+        record["issuer"] = owner.issuer.map { .string($0) }
         return record
     }
 
-    var sealedSecrets: [SealedSecret] {
-        get { [] }
-        set {}
-    }
+    var sealedSecrets: [SealedSecret] { [] }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
-        guard let userID = try record.text(Field.userID), try record.text(Field.kind) == Self.kind,
-            let keptAt = try record.date(Field.keptAt)
+        guard let userID = try record.text("id"), try record.text("tokenType") == "profile",
+            let keptAt = try record.date("issuedAt")
         else { throw RecordPropertyList.unusable }
-        owner = AccountOwner(id: userID, issuer: try record.text(Field.issuer))
+        owner = AccountOwner(id: userID, issuer: try record.text("issuer"))
         self.keptAt = keptAt
-        profile = UserProfile(try record.dictionary(Field.profile) ?? [:])
+        profile = UserProfile(try record.dictionary("profile") ?? [:])
     }
 }

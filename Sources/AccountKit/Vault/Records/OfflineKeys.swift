@@ -125,7 +125,7 @@ struct StoredOfflineKey: Sendable {
     let owner: AccountOwner
 
     /// The key: 32 random bytes.
-    private(set) var key: Secret
+    let key: Secret
 
     let createdAt: Date
 
@@ -143,40 +143,26 @@ struct StoredOfflineKey: Sendable {
 
 /// The record has the layout of an account's record, and the key has the tag of an access token.
 extension StoredOfflineKey: SealedPayload {
-    private enum Field {
-        static let userID = "id"
-        static let issuer = "issuer"
-        static let createdAt = "issuedAt"
-        static let kind = "tokenType"
-        static let marks = "profile"
-        static let isSigningOut = "isSigningOut"
-    }
-
-    private static let kind = "offline"
-
     static var sealedName: String { "a key of offline data" }
 
     var sealedRecord: [String: ProfileValue] {
         var record: [String: ProfileValue] = [
-            Field.userID: .string(owner.id), Field.kind: .string(Self.kind), Field.createdAt: .date(createdAt),
+            "id": .string(owner.id), "tokenType": .string("offline"), "issuedAt": .date(createdAt),
         ]
-        record[Field.issuer] = owner.issuer.map { .string($0) }
-        if isSigningOut { record[Field.marks] = .dictionary([Field.isSigningOut: .boolean(true)]) }
+        record["issuer"] = owner.issuer.map { .string($0) }
+        if isSigningOut { record["profile"] = .dictionary(["isSigningOut": .boolean(true)]) }
         return record
     }
 
-    var sealedSecrets: [SealedSecret] {
-        get { [SealedSecret(.accessToken, key)] }
-        set { if let sealed = newValue.first { key = sealed.secret } }
-    }
+    var sealedSecrets: [SealedSecret] { [SealedSecret(.accessToken, key)] }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
-        guard secrets.count == 1, secrets[0].tag == .accessToken, let userID = try record.text(Field.userID),
-            try record.text(Field.kind) == Self.kind, let createdAt = try record.date(Field.createdAt)
+        guard secrets.count == 1, secrets[0].tag == .accessToken, let userID = try record.text("id"),
+            try record.text("tokenType") == "offline", let createdAt = try record.date("issuedAt")
         else { throw RecordPropertyList.unusable }
-        owner = AccountOwner(id: userID, issuer: try record.text(Field.issuer))
+        owner = AccountOwner(id: userID, issuer: try record.text("issuer"))
         self.createdAt = createdAt
         key = secrets[0].secret
-        isSigningOut = try record.dictionary(Field.marks)?[Field.isSigningOut] != nil
+        isSigningOut = try record.dictionary("profile")?["isSigningOut"] != nil
     }
 }

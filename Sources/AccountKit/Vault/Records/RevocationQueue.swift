@@ -110,7 +110,7 @@ struct QueuedRevocation: Sendable {
     static let maximumAge: TimeInterval = 30 * 24 * 3600
 
     /// The account of the tokens, without user name and profile.
-    private(set) var account: Account
+    let account: Account
 
     /// The date when the tokens were queued; after a failed attempt to deliver them, the date when the first attempt
     /// failed.
@@ -157,39 +157,29 @@ struct QueuedRevocation: Sendable {
 
 /// The record has the layout of an account's record, with the progress in the profile.
 extension QueuedRevocation: SealedPayload {
-    private enum Field {
-        static let waitsForSignOut = "waitsForSignOut"
-        static let attemptCount = "attempts"
-        static let refusalCount = "refusals"
-        static let nextTry = "nextTry"
-    }
-
     static var sealedName: String { "a queued revocation" }
 
     var sealedRecord: [String: ProfileValue] {
         var stored = account
         stored.verifiedAt = date
-        if waitsForSignOut { stored.profile[Field.waitsForSignOut] = .boolean(true) }
-        if attemptCount > 0 { stored.profile[Field.attemptCount] = .integer(Int64(attemptCount)) }
-        if refusalCount > 0 { stored.profile[Field.refusalCount] = .integer(Int64(refusalCount)) }
-        stored.profile[Field.nextTry] = nextTry.map { .date($0) }
+        if waitsForSignOut { stored.profile["waitsForSignOut"] = .boolean(true) }
+        if attemptCount > 0 { stored.profile["attempts"] = .integer(Int64(attemptCount)) }
+        if refusalCount > 0 { stored.profile["refusals"] = .integer(Int64(refusalCount)) }
+        stored.profile["nextTry"] = nextTry.map { .date($0) }
         return stored.sealedRecord
     }
 
-    var sealedSecrets: [SealedSecret] {
-        get { account.sealedSecrets }
-        set { account.sealedSecrets = newValue }
-    }
+    var sealedSecrets: [SealedSecret] { account.sealedSecrets }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
         let stored = try Account(record: record, secrets: secrets)
         let progress = stored.profile
         self.init(
-            of: stored, waitsForSignOut: progress[Field.waitsForSignOut] == .boolean(true),
+            of: stored, waitsForSignOut: progress["waitsForSignOut"] == .boolean(true),
             at: stored.verifiedAt ?? .distantPast)
-        attemptCount = progress.count(Field.attemptCount)
-        refusalCount = progress.count(Field.refusalCount)
-        if case .date(let date)? = progress[Field.nextTry] { nextTry = date }
+        attemptCount = progress.count("attempts")
+        refusalCount = progress.count("refusals")
+        if case .date(let date)? = progress["nextTry"] { nextTry = date }
     }
 }
 
