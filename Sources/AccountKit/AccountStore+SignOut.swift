@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///

@@ -1,10 +1,4 @@
-import AccountSupport
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 extension AccountStore {
     /// Returns a valid access token. If necessary, the function refreshes the token first.

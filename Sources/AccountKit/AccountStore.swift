@@ -1,13 +1,7 @@
 import AccountCrypto
-import AccountSupport
+package import AccountSupport
 public import Logging
 import Synchronization
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// Stores the account of one session: encrypts it in an archive, shares it in memory, and checks it at start-up.
 ///

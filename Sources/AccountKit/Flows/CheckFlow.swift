@@ -1,11 +1,5 @@
-import AccountSupport
+package import AccountSupport
 import Logging
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// The start-up check. The flow restarts, at most twice, if another process has stored other tokens during the check.
 struct CheckFlow {

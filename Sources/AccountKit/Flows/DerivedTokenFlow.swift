@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension Flows {
     func derivedToken(
         for target: TokenTarget, insteadOf refused: Secret?, minimumValidity: Duration?, timeout: Duration?,

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The part of a vault that a flow uses. In tests, a script answers the calls.
 protocol FlowVault: AnyObject {

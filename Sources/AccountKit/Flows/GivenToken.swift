@@ -1,12 +1,6 @@
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A token that AccountKit uses in place of an archive, such as a token from the environment. Every change fails with
 /// an error.
 final class GivenToken: ArchiveStorage, KeyProvider {

@@ -1,12 +1,6 @@
 import AccountSupport
 import Logging
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Sends the requests of a flow to a service. Create an instance for each flow, and end the instance of a refresh with
 /// ``end()``.
 final class LiveService: FlowService {

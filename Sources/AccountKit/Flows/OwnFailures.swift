@@ -1,10 +1,5 @@
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The failures that only this process knows: the service refused its client secret, and other processes may have the
 /// right one. This process pauses before the next request, like all processes after a shared failure.

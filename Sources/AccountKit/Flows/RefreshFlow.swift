@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// Refreshes the tokens of an account. The caller holds the refresh lease. The flow sends a refresh token only if it
 /// can store the response, and does not send a token while another request with this token is in progress.

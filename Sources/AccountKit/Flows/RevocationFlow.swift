@@ -1,11 +1,6 @@
+package import AccountSupport
 import Logging
 import Synchronization
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 extension Flows {
     /// Asks the service to revoke tokens, and then removes the entry from the queue or records the failure in the

@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Removes the account because the user signs out. The flow first queues the tokens for revocation, so that a crash
 /// does not lose the tokens. If the service has already ended the session, the flow removes the data that was kept for the
 /// user's next sign-in.

@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension Flows {
     func accessToken(
         minimumValidity: Duration?, timeout: Duration?, with authority: any AccountAuthority

@@ -1,12 +1,6 @@
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The keys of the archive and of the records beside it.
 extension Vault {
     typealias Openers = [[UInt8]: KeySlot.Opener]

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The record of a refresh under the lock; see ``RefreshRecord``.
 extension VaultDraft {

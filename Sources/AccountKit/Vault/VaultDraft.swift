@@ -1,11 +1,6 @@
 import Logging
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// A change of a vault under the lock.
 ///

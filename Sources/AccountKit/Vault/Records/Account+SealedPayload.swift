@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The secrets are the tokens, the client secret and the key of the tokens. The record contains the targets of the derived tokens in the order
 /// of their secrets.

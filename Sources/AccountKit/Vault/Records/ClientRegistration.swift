@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// A client that AccountKit registered for the app at a service (RFC 7591, section 3.2.1).
 package struct ClientRegistration: Sendable, Equatable {

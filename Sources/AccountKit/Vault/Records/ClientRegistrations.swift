@@ -3,12 +3,6 @@ import AccountSupport
 package import Logging
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The registrations of an app at services, encrypted, for all sessions of a container.
 ///
 /// There is one registration for each issuer. If the app needs more scopes, for example, a sign-in updates the

@@ -1,10 +1,5 @@
 package import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The key for the offline data of a user on this machine, such as lists and unsent changes.
 package struct OfflineKey: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 extension PropertyListEncoder {
     /// An encoder for small records that are legible in an editor.

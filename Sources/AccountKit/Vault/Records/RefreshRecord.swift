@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The record of refreshes that have not stored new tokens. The record is not encrypted.
 ///
 /// A refresh writes the record before it sends the refresh token, and removes the record when the new tokens are

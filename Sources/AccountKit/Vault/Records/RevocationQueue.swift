@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The encrypted tokens that the service has not revoked yet: tokens of sign-outs, of replaced sign-ins, and of
 /// exchanges whose result was not stored. A ninth entry replaces the oldest entry. AccountKit removes an entry 30 days
 /// after the first attempt to deliver it, since most tokens have expired by then.
