@@ -28,6 +28,8 @@ struct Flows: Sendable {
 
         let derivation: Derivation?
 
+        var grant: RefreshGrant { derivation.map { .derived($0) } ?? .renewing(account) }
+
         static func isSame(_ left: Request, _ right: Request) -> Bool {
             left.account.isSameGrant(as: right.account) && left.derivation?.target == right.derivation?.target
         }

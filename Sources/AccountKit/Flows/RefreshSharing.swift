@@ -51,10 +51,10 @@ extension Flows {
             } _: { lease in
                 let service = LiveService(authority, self, under: lease, progress: progress)
                 let flow = RefreshFlow(
-                    of: account, by: request.derivation.map { .derived($0) }, now: vault.clock.now,
+                    lease, service, of: account, by: request.grant, now: vault.clock.now,
                     supportsPerGrantRevocation: authority.supportsPerGrantRevocation, after: failureCount)
                 // If all callers leave before the exchange is committed, `SingleFlight` cancels this task.
-                let outcome = await flow.run(lease, service)
+                let outcome = await flow.run()
                 // Begin before the end of the exchange, for which `finishPendingRequests()` waits.
                 if case .renewed(let account) = outcome { deliverDue(after: account, at: authority) }
                 service.end()
@@ -137,9 +137,8 @@ extension Flows {
     private func outcomeWithoutRefresh(_ request: Request) async -> RefreshOutcome? {
         switch await vault.read() {
         case .present(let stored, _):
-            let flow = RefreshFlow(
-                of: request.account, by: request.derivation.map { .derived($0) }, now: vault.clock.now)
-            return flow.needsRequest(stored) ? nil : .adopted(stored)
+            let isNeeded = request.grant.isNeeded(for: stored, inPlaceOf: request.account, at: vault.clock.now)
+            return isNeeded ? nil : .adopted(stored)
         // If no sign-out is recorded, a sign-in may be in progress. Only the lock rules this out.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil
