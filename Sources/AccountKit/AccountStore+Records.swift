@@ -102,7 +102,7 @@ extension AccountStore {
         func checkAll<Payload>(_ records: SealedRecords<Payload>) async {
             for entry in records.entries {
                 await check(entry) {
-                    records.codec.isDamaged($0)
+                    records.context.isDamaged($0)
                 } _: {
                     _ = try await records.open($0)
                 }

@@ -7,7 +7,7 @@ extension Vault {
 
     func envelope() async throws -> Envelope? {
         guard let stored = try await storage.read(.account) else { return nil }
-        return try codec.envelope(in: stored.bytes)
+        return try context.envelope(in: stored.bytes)
     }
 
     func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
@@ -82,7 +82,7 @@ extension Vault {
                 .invalidArgument, "this is the only key of the archive", hint: "add another key first, or sign out")
         }
         do {
-            return try opened.keys.renewing(keeping: kept, context: codec.context)
+            return try opened.keys.renewing(keeping: kept, context: context)
         } catch {
             throw AccountError(error, isShared: isShared)
         }
@@ -110,7 +110,7 @@ extension Vault {
         var opened: Set<[UInt8]> = []
         for slot in archive.slots where slot.kind == kind.slot {
             let opener = try await ring.opener(of: key, for: slot)
-            if archive.isOpened(slot, by: opener, context: codec.context) { opened.insert(slot.keyID) }
+            if archive.isOpened(slot, by: opener, context: context) { opened.insert(slot.keyID) }
         }
         return opened
     }

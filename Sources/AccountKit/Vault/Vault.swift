@@ -27,7 +27,7 @@ package final class Vault: Sendable {
 
     let storage: any ArchiveStorage
     let ring: KeyRing
-    let codec: ArchiveCodec
+    let context: SealingContext
     let appIdentifier: String
     let session: SessionName
     let clock: any WallClock
@@ -73,11 +73,11 @@ package final class Vault: Sendable {
         self.lockTimeout = lockTimeout
         self.logger = logger
         ring = KeyRing(keys, context: context, logger: logger)
-        codec = ArchiveCodec(context: context)
+        self.context = context
     }
 
     /// Whether several machines share the storage.
-    var isShared: Bool { codec.context.isBoundToPlace }
+    var isShared: Bool { context.isBoundToPlace }
 
     /// The time to wait for the lock if the work can also be done later.
     var briefTimeout: Duration { min(lockTimeout, .seconds(1)) }
@@ -189,7 +189,7 @@ package final class Vault: Sendable {
     ///
     /// - Parameter isInteractive: Whether to prompt for a passphrase; always `false` under the lock.
     func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
-        let envelope = try codec.envelope(in: stored.bytes)
+        let envelope = try context.envelope(in: stored.bytes)
         let keys =
             if let known = knownKeys(for: envelope) {
                 known
@@ -197,7 +197,7 @@ package final class Vault: Sendable {
                 try await ring.unlock(envelope, isInteractive: isInteractive)
             }
         return OpenedArchive(
-            account: try codec.open(envelope, with: keys), generation: envelope.generation, keys: keys,
+            account: try context.open(envelope, with: keys), generation: envelope.generation, keys: keys,
             revision: stored.revision, byteCount: stored.bytes.count)
     }
 

@@ -35,12 +35,12 @@ extension VaultDraft {
         guard let stored = try await transaction.read(.account), stored.revision == receipt.revision else {
             throw AccountError(.conflict, "another process changed the archive", hint: "try again")
         }
-        let envelope = try vault.codec.envelope(in: stored.bytes)
+        let envelope = try vault.context.envelope(in: stored.bytes)
         for opener in checked {
-            let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: vault.codec.context) }
+            let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: vault.context) }
             guard isOpened else { throw AccountError(EnvelopeError.authenticationFailed, isShared: vault.isShared) }
         }
-        let _: Account = try vault.codec.open(envelope, with: keys)
+        let _: Account = try vault.context.open(envelope, with: keys)
         if case .unknown(let reason) = receipt.durability {
             throw AccountError(
                 .durabilityUnknown,

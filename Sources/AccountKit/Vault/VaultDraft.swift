@@ -74,7 +74,7 @@ struct VaultDraft: Sendable {
             if let stored, stored.bytes.count > Self.limit, let opened = vault.memory.archive(of: stored.revision) {
                 var bare = opened.account
                 while bare.makeRoom() {}
-                _ = try vault.codec.seal(bare, with: opened.keys, limit: Self.limit)
+                _ = try vault.context.seal(bare, with: opened.keys, limit: Self.limit)
             }
             try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
         }
@@ -146,7 +146,7 @@ struct VaultDraft: Sendable {
         _ account: Account, generation: UInt64, keys: ArchiveKeys, ifRevision revision: ArchiveRevision?,
         limit: Int? = nil
     ) async throws -> (account: Account, receipt: ArchiveReceipt) {
-        let (bytes, account) = try vault.codec.seal(
+        let (bytes, account) = try vault.context.seal(
             account, generation: generation, with: keys, limit: limit ?? ArchivePropertyList.maximumByteCount)
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         vault.memory.replace(

@@ -17,7 +17,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
 
     let entries: [ArchiveEntry]
     let vault: Vault
-    let codec: ArchiveCodec
+    let context: SealingContext
 
     private let name: String
     private let transaction: (any ArchiveTransaction)?
@@ -33,10 +33,8 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         self.name = name
         self.transaction = transaction
         // The name of a session cannot contain a slash.
-        codec = ArchiveCodec(
-            context: SealingContext(
-                appIdentifier: vault.appIdentifier,
-                sessionName: vault.session.rawValue + "/" + purpose, place: sharedPlace))
+        context = SealingContext(
+            appIdentifier: vault.appIdentifier, sessionName: vault.session.rawValue + "/" + purpose, place: sharedPlace)
     }
 
     func stored(_ entry: ArchiveEntry) async throws -> StoredEntry? {
@@ -53,9 +51,9 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
     func open(
         _ bytes: [UInt8], before: ArchiveKeys? = nil, isInteractive: Bool = false
     ) async throws -> (payload: Payload, keys: ArchiveKeys) {
-        let envelope = try codec.envelope(in: bytes)
+        let envelope = try context.envelope(in: bytes)
         let keys = try await vault.keysBeside(of: envelope, before: before, isInteractive: isInteractive)
-        return (try codec.open(envelope, with: keys), keys)
+        return (try context.open(envelope, with: keys), keys)
     }
 
     func record(_ entry: ArchiveEntry, isInteractive: Bool = false) async throws -> Record? {
@@ -80,7 +78,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
         _ payload: Payload, to entry: ArchiveEntry, ifRevision revision: ArchiveRevision?, with keys: ArchiveKeys? = nil
     ) async throws -> Record {
         let keys = if let keys { keys } else { try await vault.keysBeside() }
-        let (bytes, sealed) = try codec.seal(payload, with: keys)
+        let (bytes, sealed) = try context.seal(payload, with: keys)
         let receipt = try await change.replace(entry, with: bytes, ifRevision: revision)
         return Record(entry: entry, revision: receipt.revision, payload: sealed, keys: keys)
     }
@@ -102,7 +100,7 @@ struct SealedRecords<Payload: SealedPayload>: Sendable {
             } catch let error as AccountError where error.isAboutContent {
                 continue
             }
-            let (bytes, _) = try codec.seal(payload, with: keys)
+            let (bytes, _) = try context.seal(payload, with: keys)
             let receipt = try await change.replace(entry, with: bytes, ifRevision: stored.revision)
             if case .unknown(let reason) = receipt.durability {
                 throw AccountError(
