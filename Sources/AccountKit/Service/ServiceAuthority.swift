@@ -179,3 +179,30 @@ package protocol ServiceAuthority: AccountAuthority {
     /// difference is unknown.
     func clockOffset() async throws -> Duration?
 }
+
+/// A scope or parameter with which the next sign-in may obtain a refresh token.
+package enum RefreshTokenAdvice: Sendable, Equatable {
+    /// A scope that the service lists, but that the sign-in did not request.
+    case scope(String)
+
+    /// A parameter that the sign-in did not send with its authorization request.
+    case parameter(name: String, value: String)
+}
+
+/// A network setting of the machine, to explain why a service cannot be reached.
+package struct NetworkSetting: Sendable, Hashable {
+    package var variable: String
+
+    /// The value, without a password.
+    package var value: String
+
+    package var effect: String
+    package var problem: String?
+
+    package init(variable: String, value: String, effect: String, problem: String? = nil) {
+        self.variable = variable
+        self.value = value
+        self.effect = effect
+        self.problem = problem
+    }
+}
