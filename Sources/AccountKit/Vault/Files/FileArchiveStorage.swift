@@ -253,19 +253,18 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try await check(entry, is: revision)
-        return try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
-            let durability = try directory.remove(entry)
-            Self.updateIndex(indexed, afterRemoving: entry)
-            return durability
-        }
+        return try await remove(entry)
     }
 
-    /// Removes the session from the index if its folder has no more such entries. If this fails, other commands only open one more folder.
-    private static func updateIndex(
-        _ indexed: (session: SessionName, index: SessionIndex)?, afterRemoving entry: ArchiveEntry
-    ) {
-        guard let indexed, indexed.index.contains(entry) else { return }
-        try? indexed.index.removeIfEmpty(indexed.session)
+    private func remove(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
+        try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
+            let durability = try directory.remove(entry)
+            if let indexed, indexed.index.contains(entry) {
+                // If this fails, other commands only open one more folder.
+                try? indexed.index.removeIfEmpty(indexed.session)
+            }
+            return durability
+        }
     }
 
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
@@ -277,11 +276,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
         guard try isQuarantined(entry) else { return .durable }
-        let durability = try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
-            let durability = try directory.remove(entry)
-            Self.updateIndex(indexed, afterRemoving: entry)
-            return durability
-        }
+        let durability = try await remove(entry)
         state.withLock { $0.quarantined[entry] = nil }
         return durability
     }
@@ -301,7 +296,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
             // No new entry replaced the file. If the file cannot be removed, it stays unreadable, with a copy in
             // quarantine.
-            _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
+            _ = try? await remove(entry)
         }
         if !isLeased { reservation.discard() }
         state.withLock { $0.lock = nil }
