@@ -25,12 +25,7 @@ extension AccountStore {
         try await signIn(with: authority) { (username, password) }
     }
 
-    /// Signs in with a user name and a password. See ``signIn(obtaining:)``.
-    ///
-    /// - Parameters:
-    ///   - authority: The service.
-    ///   - ask: A function that asks the user for the user name and password. AccountKit calls this function after it
-    ///     has checked that it can store the account.
+    /// Signs in with a user name and a password. AccountKit calls `ask` after it has checked that it can store the account.
     @discardableResult
     package func signIn(
         with authority: any PasswordAuthority,
@@ -52,13 +47,7 @@ extension AccountStore {
         try await signIn(with: authority) { token }
     }
 
-    /// Signs in with an access token that the user provides, after the service has confirmed the token. See
-    /// ``signIn(obtaining:)``.
-    ///
-    /// - Parameters:
-    ///   - authority: The service.
-    ///   - ask: A function that asks the user for the token. AccountKit calls this function after it has checked that
-    ///     it can store the account.
+    /// Signs in with an access token. AccountKit calls `ask` after it has checked that it can store the account.
     @discardableResult
     package func signIn(
         with authority: any TokenAuthority, asking ask: () async throws -> Secret

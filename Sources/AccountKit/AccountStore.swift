@@ -59,16 +59,7 @@ public final class AccountStore: Sendable {
                 logger: logger))
     }
 
-    /// Creates a store for a session in another storage.
-    ///
-    /// - Parameters:
-    ///   - storage: The storage of the archive. No other session may use this storage.
-    ///   - appIdentifier: The app identifier. The archive is bound to this identifier and to the session.
-    ///   - session: The name of the session.
-    ///   - keys: The archive's keys, at least one. Each key opens the archive.
-    ///   - clock: The source of the current date; `nil` for the clock of the machine.
-    ///   - lockTimeout: How long to wait while another process changes the archive.
-    ///   - logger: The logger; `nil` for none.
+    /// Creates a store for a session in another storage, which no other session may use.
     package convenience init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
         keys: [any KeyProvider], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
@@ -80,7 +71,6 @@ public final class AccountStore: Sendable {
                 lockTimeout: lockTimeout, logger: logger))
     }
 
-    /// Creates a store for the session of a vault.
     package convenience init(_ vault: Vault) { self.init(Flows(vault)) }
 
     private init(_ flows: Flows) {

@@ -15,8 +15,6 @@ extension Flows {
         return credentials.accessToken
     }
 
-    /// Returns the account. If necessary, the function refreshes the tokens first. A call that began for one user does
-    /// not return the account of another user.
     func usableAccount(
         minimumValidity: Duration?, timeout: Duration?, with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
@@ -29,10 +27,6 @@ extension Flows {
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 
-    /// Returns the account with another access token than the token that an API refused (401 of any form). If the token
-    /// has been refreshed since it was sent, this is the stored token; otherwise the function refreshes once. Returns
-    /// `nil` if the session cannot be renewed, or if an API refused this token less than a minute ago although it was
-    /// a replacement; see ``noteRefusedReplacement(_:)``. Throws `conflict` if another user has signed in.
     func account(
         insteadOf refused: Account, timeout: Duration?, with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
@@ -86,8 +80,6 @@ extension Flows {
         return try await confirmedAccount(renewed, with: authority, timeout)
     }
 
-    /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again: for the user of the
-    /// tokens, or for another token. Throws an error if the tokens are still withheld after that.
     func confirmedAccount(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?
     ) async throws(AccountError) -> Account {

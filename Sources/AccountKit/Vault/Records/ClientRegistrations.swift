@@ -9,15 +9,10 @@ import Synchronization
 /// registration, or replaces it if the service does not support updates. The registrations have a separate key file,
 /// `Clients/Registrations.key`: they identify the app and not the user, and sessions with different keys share them.
 package struct ClientRegistrations: Sendable {
-    private let storage: any ArchiveStorage
     private let vault: Vault
-    private let logger: Logger?
+    private var storage: any ArchiveStorage { vault.storage }
 
-    /// Creates the registrations of a container. Nothing is read yet.
-    ///
-    /// - Parameters:
-    ///   - container: The folders of the app.
-    ///   - logger: The logger; `nil` for none. AccountKit logs no secrets.
+    /// Creates the registrations of a container, without reading them.
     package init(container: AppContainer, logger: Logger? = nil) {
         self.init(
             storage: FileArchiveStorage(folder: container.registrationsPath, in: container),
@@ -29,8 +24,6 @@ package struct ClientRegistrations: Sendable {
         storage: any ArchiveStorage, key: any KeyProvider, appIdentifier: String, clock: any WallClock,
         logger: Logger? = nil
     ) {
-        self.storage = storage
-        self.logger = logger
         vault = Vault(
             storage: storage, appIdentifier: appIdentifier, session: .default, keys: [key],
             context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), clock: clock, logger: logger
@@ -56,12 +49,8 @@ package struct ClientRegistrations: Sendable {
     }
 
     /// Returns the registration at a service; `nil` if there is none, or if it cannot be opened.
-    ///
-    /// - Throws: An `AccountError` if the storage cannot be read.
     package func registration(at issuer: String) async throws(AccountError) -> ClientRegistration? {
-        try await AccountError.wrappingErrors {
-            try await stored(at: issuer).registration
-        }
+        try await AccountError.wrappingErrors { try await stored(at: issuer).registration }
     }
 
     /// Returns the registration that `choose` selects, and stores it if it is new.
@@ -70,10 +59,8 @@ package struct ClientRegistrations: Sendable {
     /// AccountKit checks first that it can store a registration.
     ///
     /// - Parameters:
-    ///   - issuer: The service.
     ///   - timeout: How long to wait for another process that registers the app.
     ///   - choose: Receives the stored registration, and returns it or a new one.
-    /// - Throws: An `AccountError` if the registration cannot be stored, or the error of `choose`.
     package func renew(
         at issuer: String, timeout: Duration = .seconds(60),
         choosing choose: (ClientRegistration?) async throws -> ClientRegistration
@@ -97,10 +84,6 @@ package struct ClientRegistrations: Sendable {
     }
 
     /// Prevents the removal of a registration at its service, because sessions on other machines may use it.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client of the session.
-    ///   - issuer: The service.
     package func keep(clientID: String?, at issuer: String) async throws {
         guard let known = try await registration(at: issuer), known.clientID == clientID, known.management != nil else {
             return
@@ -136,12 +119,6 @@ package struct ClientRegistrations: Sendable {
     /// Removes a registration, unless another one has replaced it, or a session or a sign-in uses it.
     ///
     /// Sign-ins wait until this function returns, and then register the app again.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client of the registration.
-    ///   - issuer: The service.
-    ///   - isUsed: Returns whether a session uses the registration.
-    ///   - removeAtService: Removes the registration at its service.
     package func remove(
         clientID: String?, at issuer: String, unless isUsed: () async throws -> Bool,
         removingAtService removeAtService: (ClientRegistration) async throws -> Void
@@ -202,7 +179,7 @@ package struct ClientRegistrations: Sendable {
             let registration = try await records.open(stored.bytes).payload
             return (registration.issuer == issuer ? registration : nil, stored.revision)
         } catch let error as AccountError where error.isAboutContent {
-            logger?.notice("a registration does not open, and is replaced", metadata: ["error": "\(error)"])
+            vault.logger?.notice("a registration does not open, and is replaced", metadata: ["error": "\(error)"])
             return (nil, stored.revision)
         }
     }
