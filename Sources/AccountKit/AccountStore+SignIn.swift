@@ -87,9 +87,10 @@ extension AccountStore {
         try await flows.signIn(with: authority, clock: clock, opening: open)
     }
 
-    /// Sets the handler that decides whether a sign-in replaces the account of another user. Without a handler, the
-    /// sign-in replaces that account.
-    package func confirmReplacements(_ handler: @escaping ReplacementHandler) {
-        flows.replacementHandler.handler = handler
+    /// Returns a store for the same session whose sign-ins replace the account of another user only if the handler says so.
+    package func confirmingReplacements(_ handler: @escaping ReplacementHandler) -> AccountStore {
+        var flows = flows
+        flows.replacementHandler = handler
+        return AccountStore(flows)
     }
 }

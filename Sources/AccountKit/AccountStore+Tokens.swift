@@ -84,7 +84,7 @@ extension AccountStore {
     }
 
     /// Records that an API also refused the token that ``account(insteadOf:timeout:with:)`` returned.
-    package func noteRefusedReplacement(_ account: Account) { flows.refusedReplacement.note(account.credentials) }
+    package func noteRefusedReplacement(_ account: Account) { flows.ownFailures.addReplacement(account.credentials) }
 
     /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again: for the user of the
     /// tokens, or for another token. Throws an error if the tokens are still withheld after that.

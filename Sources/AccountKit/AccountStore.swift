@@ -73,7 +73,7 @@ public final class AccountStore: Sendable {
 
     package convenience init(_ vault: Vault) { self.init(Flows(vault)) }
 
-    private init(_ flows: Flows) {
+    init(_ flows: Flows) {
         session = flows.vault.session
         self.flows = flows
     }

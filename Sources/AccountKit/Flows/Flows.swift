@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What the flows of a session share: its vault, and the requests in progress.
 struct Flows: Sendable {
     let vault: Vault
@@ -7,8 +5,9 @@ struct Flows: Sendable {
     let exchanges = Exchanges()
     let deliveries = Deliveries()
     let ownFailures = OwnFailures()
-    let refusedReplacement = RefusedReplacement()
-    let replacementHandler = Replacements()
+
+    /// Decides whether a sign-in replaces the account of another user; `nil` if each sign-in does.
+    var replacementHandler: ReplacementHandler?
 
     /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
     /// share.
@@ -51,14 +50,3 @@ package enum ReplacementDecision: Sendable {
 /// If the handler throws an error, the stored account stays, and the new tokens are revoked.
 package typealias ReplacementHandler =
     @Sendable (_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision
-
-/// Holds the handler of a store.
-final class Replacements: Sendable {
-    private let state = Mutex<ReplacementHandler?>(nil)
-
-    /// The handler; `nil` if each sign-in replaces the stored account.
-    var handler: ReplacementHandler? {
-        get { state.withLock(\.self) }
-        set { state.withLock { $0 = newValue } }
-    }
-}

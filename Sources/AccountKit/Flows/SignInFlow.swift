@@ -261,12 +261,12 @@ extension Flows {
         }
     }
 
-    /// Stores the account of a sign-in. The handler of ``confirmReplacements(_:)`` decides whether the sign-in replaces
-    /// the account of another user.
+    /// Stores the account of a sign-in. The ``replacementHandler`` decides whether the sign-in replaces the account of
+    /// another user.
     func storeSignIn(
         _ account: Account, supportsPerGrantRevocation: Bool = false
     ) async throws(AccountError) -> Account {
-        let handler = replacementHandler.handler
+        let handler = replacementHandler
         var account = account
         var replaceable: Account?
         while true {

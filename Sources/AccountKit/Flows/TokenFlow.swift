@@ -33,7 +33,7 @@ extension Flows {
         var account = try await loadedAccount(of: authority)
         if !account.credentials.isRefreshed(since: refused.credentials) {
             guard account.credentials.isRenewable,
-                !refusedReplacement.isRecent(account.credentials, at: vault.clock.now)
+                !ownFailures.hasReplacement(account.credentials, at: vault.clock.now)
             else {
                 return nil
             }
