@@ -59,8 +59,10 @@ extension AccountStore {
                 }
                 let keys = try vault.renewedKeys(of: opened, keeping: { $0 != slot }, openers)
                 var unneeded: [KeyFile] = []
-                for source in keyFiles {
-                    if try await slots(of: opened, openedBy: source) == [slot.keyID] { unneeded.append(source) }
+                for case let source as KeyFile in vault.ring.sources {
+                    guard let key = try await source.key() else { continue }
+                    let slots = try await vault.slots(of: opened.keys, openedBy: key, kind: .keyFile)
+                    if slots == [slot.keyID] { unneeded.append(source) }
                 }
                 _ = try await draft.resealEverything(opened, with: keys, openers)
                 // The cached key no longer opens anything, and expires even if it cannot be removed.
@@ -112,16 +114,6 @@ extension AccountStore {
                 if kind == .passphrase { for slot in old { try? UnlockedKeys.forget(slot.keyID) } }
             }
         }
-    }
-
-    private var keyFiles: [KeyFile] { vault.ring.sources.compactMap { $0 as? KeyFile } }
-
-    /// Returns the slots that the current key of a source opens.
-    private func slots(
-        of opened: OpenedArchive, openedBy source: any KeyProvider
-    ) async throws -> Set<[UInt8]> {
-        guard let key = try await source.key() else { return [] }
-        return try await vault.slots(of: opened.keys, openedBy: key, kind: source.kind)
     }
 
     private func openersBeforeLock(

@@ -123,33 +123,28 @@ extension Flows {
     ) async throws -> Account {
         let end = clock.now.advanced(by: authorization.lifetime)
         var polling = DevicePolling(authorization)
-        var step = polling.start()
+        var pause = try polling.firstPause()
         while true {
-            switch step {
-            case .poll(let pause):
-                try await clock.sleep(for: pause)
-                do {
-                    return try await exchanging(with: authority) { exchange in
-                        let credentials: Credentials
-                        do {
-                            credentials = try await shielded { try await authority.pollDeviceSignIn(authorization) }
-                        } catch {
-                            throw NotIssued(failure: AuthorityError(error))
-                        }
-                        // The code is spent. From now on, retry only the request for the user.
-                        return try await self.identifyAndStore(
-                            credentials, with: authority, exchange, clock,
-                            until: max(end, clock.now.advanced(by: .seconds(60)))
-                        ) {
-                            try await authority.account(with: credentials)
-                        }
+            try await clock.sleep(for: pause)
+            do {
+                return try await exchanging(with: authority) { exchange in
+                    let credentials: Credentials
+                    do {
+                        credentials = try await shielded { try await authority.pollDeviceSignIn(authorization) }
+                    } catch {
+                        throw NotIssued(failure: AuthorityError(error))
                     }
-                } catch let error as NotIssued {
-                    step = polling.next(
-                        after: error.failure, elapsed: authorization.lifetime - clock.now.duration(to: end))
+                    // The code is spent. From now on, retry only the request for the user.
+                    return try await self.identifyAndStore(
+                        credentials, with: authority, exchange, clock,
+                        until: max(end, clock.now.advanced(by: .seconds(60)))
+                    ) {
+                        try await authority.account(with: credentials)
+                    }
                 }
-            case .fail(let failure): throw failure
-            case .expired: throw AuthorityError.oauthError("expired_token")
+            } catch let error as NotIssued {
+                pause = try polling.pause(
+                    after: error.failure, elapsed: authorization.lifetime - clock.now.duration(to: end))
             }
         }
     }
