@@ -28,23 +28,17 @@ extension Flows {
             report = RevocationReport(isTriedLater ? .queued(failure) : .refused(failure), of: account)
         }
         guard var pending else { return report }
-        let outcome = report.outcome
-        let isRefusal = if case .refused = outcome { true } else { false }
-        if isRefusal, pending.payload.refusalCount + 1 >= QueuedRevocation.maximumRefusalCount {
-            report.isGivenUp = true
+        if report.outcome.failure != nil {
+            let isRefusal = if case .refused = report.outcome { true } else { false }
+            pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
+            report.isGivenUp = pending.payload.refusalCount >= QueuedRevocation.maximumRefusalCount
         }
         do {
             try await vault.change(timeout: vault.briefTimeout) { draft in
-                switch outcome {
-                case .notNeeded, .done, .notSupported:
+                if report.outcome.failure == nil || report.isGivenUp {
                     try await draft.revocations.remove(pending)
-                case .queued, .refused, .lost:
-                    pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
-                    if pending.payload.refusalCount >= QueuedRevocation.maximumRefusalCount {
-                        try await draft.revocations.remove(pending)
-                    } else {
-                        try await draft.revocations.update(pending)
-                    }
+                } else {
+                    try await draft.revocations.update(pending)
                 }
             }
         } catch {

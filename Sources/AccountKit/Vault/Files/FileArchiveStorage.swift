@@ -66,10 +66,8 @@ package struct FileArchiveStorage: ArchiveStorage {
     /// Acquires a file lock. The kernel has no queue for these locks, so this function tries again: first after 1 ms,
     /// finally every 25 ms.
     fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileLock {
-        try directory.checkTrust()
-        try await makeDirectory()
         let lockPath = directory.path(name)
-        let lock = try mapping(lockPath) { () throws(SystemCallError) in try FileLock(lockPath) }
+        let lock = try await openLock(at: lockPath)
         let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)
         while try !mapping(lockPath, { () throws(SystemCallError) in try lock.tryTake() }) {
@@ -90,14 +88,18 @@ package struct FileArchiveStorage: ArchiveStorage {
     /// - Parameter isShared: Whether several processes can hold the lock at a time.
     /// - Returns: `nil` if another process holds a lock that excludes this one.
     func tryLock(_ name: String, isShared: Bool) async throws -> FileLock? {
+        let path = directory.path(name)
+        let lock = try await openLock(at: path)
+        guard try mapping(path, { () throws(SystemCallError) in try lock.tryTake(isShared: isShared) }) else {
+            return nil
+        }
+        return lock
+    }
+
+    private func openLock(at path: String) async throws -> FileLock {
         try directory.checkTrust()
         try await makeDirectory()
-        let path = directory.path(name)
-        return try mapping(path) { () throws(SystemCallError) -> FileLock? in
-            let lock = try FileLock(path)
-            guard try lock.tryTake(isShared: isShared) else { return nil }
-            return lock
-        }
+        return try mapping(path) { () throws(SystemCallError) in try FileLock(path) }
     }
 
     fileprivate func beginTransaction(
