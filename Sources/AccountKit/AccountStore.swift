@@ -86,9 +86,12 @@ public final class AccountStore: Sendable {
         clock: any WallClock = SystemWallClock(), logger: Logger? = nil
     ) {
         let given = GivenToken(token, from: variable, at: clock.now)
-        self.init(
-            storage: given, appIdentifier: appIdentifier, session: session, keys: [given], clock: clock,
-            logger: logger)
+        var flows = Flows(
+            Vault(
+                storage: given, appIdentifier: appIdentifier, session: session, keys: [given], clock: clock,
+                logger: logger))
+        flows.givenToken = given
+        self.init(flows)
     }
 
     /// Returns a store for the same session that may replace an archive that other machines may be able to open.

@@ -6,6 +6,9 @@ struct Flows: Sendable {
     let deliveries = Deliveries()
     let ownFailures = OwnFailures()
 
+    /// The token that replaces the archive; `nil` for an archive.
+    var givenToken: GivenToken?
+
     /// Decides whether a sign-in replaces the account of another user; `nil` if each sign-in does.
     var replacementHandler: ReplacementHandler?
 

@@ -55,13 +55,6 @@ extension AccountError {
 }
 
 extension Flows {
-    var givenToken: GivenToken? {
-        let storage = vault.storage
-        // Check the type first: for another storage, the cast searches for a bridge, which takes a quarter of the time
-        // of a short command.
-        return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
-    }
-
     func refuseGivenToken() throws(AccountError) {
         if let givenToken { throw givenToken.refusal }
     }
