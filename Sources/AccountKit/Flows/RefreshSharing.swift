@@ -78,7 +78,7 @@ extension Flows {
     /// Records that according to the service, the stored tokens belong to another user, so that no program gets these
     /// tokens.
     func withhold(_ account: Account) async {
-        do {
+        await vault.attempt(orLog: "the account of the wrong user could not be marked") {
             try await vault.change { draft in
                 guard case .present(var stored, let revision) = await draft.read(),
                     stored.isSameGrant(as: account), !stored.credentials.isOfOtherUser
@@ -86,8 +86,6 @@ extension Flows {
                 stored.credentials.isOfOtherUser = true
                 _ = try await draft.save(stored, ifRevision: revision)
             }
-        } catch {
-            vault.logger?.warning("the account of the wrong user could not be marked", metadata: ["error": "\(error)"])
         }
     }
 
@@ -104,16 +102,13 @@ extension Flows {
             let entries = [ArchiveEntry.account, .refreshRecord]
             for entry in entries {
                 group.addTask {
-                    do {
+                    await vault.attempt(orLog: "changes by other processes cannot be observed", .debug) {
                         let told = vault.storage.changes(of: entry)
                         // Another task of this process may have read the change before the watch began.
                         if entry == .account, vault.shared.account?.isIdentical(to: request.account) != true {
                             change.yield(entry)
                         }
                         for try await _ in told { change.yield(entry) }
-                    } catch {
-                        vault.logger?.debug(
-                            "changes by other processes cannot be observed", metadata: ["error": "\(error)"])
                     }
                     change.yield(nil)
                 }

@@ -33,7 +33,9 @@ extension Flows {
             pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
             report.isGivenUp = pending.payload.refusalCount >= QueuedRevocation.maximumRefusalCount
         }
-        do {
+        // After a failure, either another process has already changed the entry, or the service will accept the next delivery
+        // as done (RFC 7009, section 2.2).
+        await vault.attempt(orLog: "the queue of revocations could not be changed", .debug) {
             try await vault.change(timeout: vault.briefTimeout) { draft in
                 if report.outcome.failure == nil || report.isGivenUp {
                     try await draft.revocations.remove(pending)
@@ -41,10 +43,6 @@ extension Flows {
                     try await draft.revocations.update(pending)
                 }
             }
-        } catch {
-            // Either another process has already changed the entry, or the service will accept the next delivery as
-            // done (RFC 7009, section 2.2).
-            vault.logger?.debug("the queue of revocations could not be changed", metadata: ["error": "\(error)"])
         }
         return report
     }

@@ -336,13 +336,9 @@ extension Flows {
     private func queueReplaced(
         _ old: Account, waitsForSignOut: Bool, _ draft: VaultDraft
     ) async {
-        do {
+        await vault.attempt(orLog: "the tokens of the replaced sign-in could not be queued for revocation") {
             try await draft.revocations.add(old, waitsForSignOut: waitsForSignOut)
             if !waitsForSignOut { await draft.revocations.release(beside: old) }
-        } catch {
-            vault.logger?.warning(
-                "the tokens of the replaced sign-in could not be queued for revocation",
-                metadata: ["error": "\(error)"])
         }
     }
 }

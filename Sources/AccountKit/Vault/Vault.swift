@@ -177,12 +177,9 @@ package final class Vault: Sendable {
     }
 
     private func lastSignOut(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> SignOut {
-        do {
-            return SignOutRecord.decode(try await read(.signOut)?.bytes)
-        } catch {
-            logger?.warning("the reason for the last sign-out cannot be read", metadata: ["error": "\(error)"])
-            return .neverSignedIn
-        }
+        await attempt(orLog: "the reason for the last sign-out cannot be read") {
+            SignOutRecord.decode(try await read(.signOut)?.bytes)
+        } ?? .neverSignedIn
     }
 
     /// Opens an archive, with the last keys if they fit.
@@ -229,6 +226,19 @@ package final class Vault: Sendable {
         } catch {
             logger?.debug("a change of the archive failed", metadata: ["error": "\(error)"])
             throw AccountError(wrapping: error)
+        }
+    }
+
+    /// Runs a step without which the session stays right, and logs its failure.
+    @discardableResult
+    func attempt<Value>(
+        orLog failure: Logger.Message, _ level: Logger.Level = .warning, _ body: () async throws -> Value
+    ) async -> Value? {
+        do {
+            return try await body()
+        } catch {
+            logger?.log(level: level, failure, metadata: ["error": "\(error)"])
+            return nil
         }
     }
 

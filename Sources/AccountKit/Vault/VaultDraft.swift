@@ -178,11 +178,8 @@ struct VaultDraft: Sendable {
         }
         // A profile that is not removed does no harm.
         try? await keptProfiles.remove(of: saved)
-        do {
+        await vault.attempt(orLog: "the offline data of a signed-out user could not be removed") {
             try await offlineKeys.removeMarked()
-        } catch {
-            vault.logger?.warning(
-                "the offline data of a signed-out user could not be removed", metadata: ["error": "\(error)"])
         }
     }
 
@@ -197,13 +194,10 @@ struct VaultDraft: Sendable {
             if let stored = content.account, stored.isEnded(byRevoking: orphan, supportsPerGrantRevocation: false) {
                 continue
             }
-            do {
+            let queued = await vault.attempt(orLog: "tokens could not be queued for revocation", .debug) {
                 try await revocations.add(orphan)
-            } catch {
-                vault.logger?.debug(
-                    "tokens could not be queued for revocation", metadata: ["error": "\(error)"])
-                vault.unsaved.keepOrphan(orphan)
             }
+            if queued == nil { vault.unsaved.keepOrphan(orphan) }
         }
     }
 
@@ -231,18 +225,14 @@ struct VaultDraft: Sendable {
     ) async throws -> ArchiveReceipt.Durability {
         // In this order, a crash neither loses data of a signed-in user, nor leaves a usable key of a signed-out user.
         // A full disk does not prevent the sign-out.
-        do {
+        await vault.attempt(orLog: "the key of the offline data could not be marked", .debug) {
             try await offlineKeys.markForRemoval(of: user)
-        } catch {
-            vault.logger?.debug("the key of the offline data could not be marked", metadata: ["error": "\(error)"])
         }
         // A profile of an earlier session, which a crash has left.
         try? await keptProfiles.remove(of: user)
         let durability = try await remove(signOut, ifRevision: revision)
-        do {
+        await vault.attempt(orLog: "the key of the offline data could not be removed", .error) {
             try await offlineKeys.remove(of: user)
-        } catch {
-            vault.logger?.error("the key of the offline data could not be removed", metadata: ["error": "\(error)"])
         }
         return durability
     }
@@ -251,12 +241,10 @@ struct VaultDraft: Sendable {
         of user: Account, _ signOut: SignOut, ifRevision revision: ArchiveRevision
     ) async throws -> ArchiveReceipt.Durability {
         let profile = await keepProfile(of: user)
-        var kept = profile.map { [$0] } ?? []
-        do {
-            kept += try await offlineKeys.entries(of: user)
-        } catch {
-            vault.logger?.debug("the keys of offline data could not be read", metadata: ["error": "\(error)"])
+        let keys = await vault.attempt(orLog: "the keys of offline data could not be read", .debug) {
+            try await offlineKeys.entries(of: user)
         }
+        let kept = (profile.map { [$0] } ?? []) + (keys ?? [])
         let durability = try await remove(signOut, keeping: kept, ifRevision: revision)
         // On a full disk, the removed account makes room for its profile.
         if profile == nil, let profile = await keepProfile(of: user) {
@@ -293,11 +281,8 @@ struct VaultDraft: Sendable {
     }
 
     private func record(_ signOut: SignOut, keeping kept: [ArchiveEntry] = []) async {
-        do {
+        await vault.attempt(orLog: "the reason for a sign-out could not be recorded") {
             try await SignOutRecord.write(signOut, keeping: kept, in: transaction)
-        } catch {
-            vault.logger?.warning(
-                "the reason for a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
     }
 
@@ -341,13 +326,9 @@ struct VaultDraft: Sendable {
     /// keep the session alive.
     @discardableResult
     func keepProfile(of user: Account) async -> ArchiveEntry? {
-        do {
-            return try await keptProfiles.keep(user)
-        } catch {
-            vault.logger?.warning(
-                "the profile could not be kept for the next sign-in", metadata: ["error": "\(error)"])
-            return nil
-        }
+        await vault.attempt(orLog: "the profile could not be kept for the next sign-in") {
+            try await keptProfiles.keep(user)
+        } ?? nil
     }
 
     // MARK: Records
