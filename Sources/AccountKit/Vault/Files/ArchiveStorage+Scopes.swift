@@ -9,13 +9,10 @@ extension ArchiveStorage {
     /// }
     /// ```
     ///
-    /// - Parameters:
-    ///   - timeout: How long to wait for exclusive access.
-    ///   - isolation: The actor to run on; by default the actor of the caller.
+    /// - Parameter timeout: How long to wait for exclusive access.
     /// - Throws: The errors of ``beginTransaction(timeout:)``, or the error of `body`.
     package func withTransaction<Result>(
-        timeout: Duration, isolation: isolated (any Actor)? = #isolation,
-        _ body: (any ArchiveTransaction) async throws -> Result
+        timeout: Duration, _ body: (any ArchiveTransaction) async throws -> Result
     ) async throws -> Result {
         try await using(try await beginTransaction(timeout: timeout), body) { await $0.end() }
     }
@@ -23,26 +20,23 @@ extension ArchiveStorage {
     /// Runs `body` with the refresh lease, for which other refreshes wait. Throws the errors of
     /// ``acquireRefreshLease(timeout:)``, or the error of `body`.
     package func withRefreshLease<Result>(
-        timeout: Duration, isolation: isolated (any Actor)? = #isolation,
-        _ body: (any ArchiveLease) async throws -> Result
+        timeout: Duration, _ body: (any ArchiveLease) async throws -> Result
     ) async throws -> Result {
         try await using(try await acquireRefreshLease(timeout: timeout), body) { await $0.end() }
     }
 }
 
 extension ArchiveLease {
-    /// Runs `body` in a transaction of this lease, like ``ArchiveStorage/withTransaction(timeout:isolation:_:)``.
+    /// Runs `body` in a transaction of this lease, like ``ArchiveStorage/withTransaction(timeout:_:)``.
     package func withTransaction<Result>(
-        timeout: Duration, isolation: isolated (any Actor)? = #isolation,
-        _ body: (any ArchiveTransaction) async throws -> Result
+        timeout: Duration, _ body: (any ArchiveTransaction) async throws -> Result
     ) async throws -> Result {
         try await using(try await beginTransaction(timeout: timeout), body) { await $0.end() }
     }
 }
 
 private func using<Scope: Sendable, Result>(
-    _ scope: Scope, _ body: (Scope) async throws -> Result, isolation: isolated (any Actor)? = #isolation,
-    ending end: (Scope) async -> Void
+    _ scope: Scope, _ body: (Scope) async throws -> Result, ending end: (Scope) async -> Void
 ) async throws -> Result {
     do {
         let result = try await body(scope)
