@@ -268,8 +268,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     private func perform(
         _ plan: Plan, in context: CommandContext<App>, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
-        let store = replace ? context.store.replacingUnreadableArchive() : context.store
-        store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
+        let store = (replace ? context.store.replacingUnreadableArchive() : context.store)
+            .confirmingReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
         let authority = plan.authority
         do {
             return try await SignalGuard.shared.whileWaiting {

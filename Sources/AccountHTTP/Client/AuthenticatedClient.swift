@@ -38,10 +38,6 @@ public struct AuthenticatedClient: Sendable {
     /// limit applies to the time in which no bytes are sent or received.
     let timeout: Duration
 
-    /// The minimum remaining lifetime of a token that the client sends. `nil` means 60 s or half of the token's
-    /// lifetime, whichever is less.
-    let minimumValidity: Duration?
-
     /// The maximum length of a response, in bytes.
     public let maximumResponseLength: Int
 
@@ -50,14 +46,7 @@ public struct AuthenticatedClient: Sendable {
     /// The quirks of the service, if its user info endpoint is on the origin of the API. Otherwise the standard
     /// behavior.
     private let quirks: ServiceQuirks
-    let store: AccountStore
-
-    /// Whether to check the session with the authority if the API rejects a token that cannot be refreshed.
-    var asksAuthority = true
-
-    /// Throws an error if the token of an account must not be sent.
-    var check: @Sendable (Account) throws(AccountError) -> Void = { _ in }
-
+    let tokens: RequestTokens
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
@@ -92,12 +81,21 @@ public struct AuthenticatedClient: Sendable {
         timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil,
         transport: Transport? = nil
     ) throws(AccountError) {
+        try self.init(
+            origin: origin, tokens: store.requestTokens(with: authority, minimumValidity: minimumValidity),
+            authority: authority, timeout: timeout, maximumResponseLength: maximumResponseLength, logger: logger,
+            transport: transport)
+    }
+
+    init(
+        origin: String, tokens: RequestTokens, authority: any AccountAuthority, timeout: Duration = .seconds(30),
+        maximumResponseLength: Int = 16 << 20, logger: Logger? = nil, transport: Transport? = nil
+    ) throws(AccountError) {
         let originURL = try ServiceURL(origin: origin)
         self.originURL = originURL
         quirks = (authority as? OAuthAuthority)?.quirks(ofUserInfoAt: originURL) ?? .standard
-        self.store = store
+        self.tokens = tokens
         self.authority = authority
-        self.minimumValidity = minimumValidity
         self.timeout = timeout
         self.maximumResponseLength = maximumResponseLength
         self.logger = logger
@@ -252,42 +250,25 @@ public struct AuthenticatedClient: Sendable {
         let (response, refusal) = try await exchange(account)
         guard let refusal, let renewed = try await replacement(for: account, after: refusal) else { return response }
         let (next, nextRefusal) = try await exchange(renewed)
-        note(nextRefusal, of: renewed)
+        tokens.note(nextRefusal, renewed)
         return next
     }
 
     /// Returns the account with a token that the API may receive.
     func usableAccount() async throws(AccountError) -> Account {
-        try checked(try await store.usableAccount(minimumValidity: minimumValidity, with: authority))
+        try checked(try await tokens.account())
     }
 
     private func checked(_ account: Account) throws(AccountError) -> Account {
         let problem = (authority as? OAuthAuthority)?.audienceProblem(of: account.credentials, at: originURL)
         if let problem { throw problem }
-        try check(account)
         return account
     }
 
     /// Returns the account with a new token, or `nil` if there is no new token.
     func replacement(for account: Account, after refusal: AuthorityError) async throws(AccountError) -> Account? {
-        let action = SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.credentials.isRenewable))
-        if action == .keep { return nil }
-        if let renewed = try await store.account(insteadOf: account, with: authority) { return try checked(renewed) }
-        if action == .askService, asksAuthority,
-            case .signedOut(let signOut) = await store.checkSession(with: authority)
-        {
-            throw store.notSignedIn(signOut)
-        }
-        return nil
-    }
-
-    /// Notes the refusal of a token that replaced a refused one.
-    func note(_ refusal: AuthorityError?, of renewed: Account) {
-        guard let refusal,
-            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: renewed.credentials.isRenewable))
-                == .refreshOnce
-        else { return }
-        store.noteRefusedReplacement(renewed)
+        guard let renewed = try await tokens.replacement(account, refusal) else { return nil }
+        return try checked(renewed)
     }
 
     func url(_ text: String) throws(AccountError) -> ServiceURL {
@@ -328,7 +309,7 @@ public struct AuthenticatedClient: Sendable {
         }
         let token = account.credentials.accessToken
         if let requirement = AccessRequirement(response, hiding: [token]) {
-            throw AccountError(requirement, at: origin, in: store.session)
+            throw AccountError(requirement, at: origin, in: tokens.session)
         }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(

@@ -13,8 +13,7 @@ import Foundation
 extension OAuthAuthority {
     /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
     package func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
+        _ request: ForwardedRequest, with tokens: RequestTokens
     ) async throws -> ForwardedResponse {
         let url: ServiceURL
         do {
@@ -30,15 +29,12 @@ extension OAuthAuthority {
             guard let name = HTTPField.Name(name) else { continue }
             message.headerFields[name] = value
         }
-        var client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
-        // The service of a token from the environment may be unknown. Send the token only to the URL of the request.
-        client.asksAuthority = !store.usesGivenToken
-        client.check = check
-        var tokens: [Secret] = []
+        let client = try AuthenticatedClient(origin: url.origin, tokens: tokens, authority: self)
+        var secrets: [Secret] = []
         let (head, body) = try await client.authorize(message, at: base, canBeRepeated: true) { message in
             // After the scheme (RFC 9110, section 11.4).
             let sent = message.headerFields[.authorization]?.split(separator: " ").last
-            tokens += sent.map { [Secret(String($0))] } ?? []
+            secrets += sent.map { [Secret(String($0))] } ?? []
             return try await HTTPTransport.forwarding.open(message, body: request.body, to: url)
         } reading: { body in
             let bytes = try await body.collect()
@@ -46,7 +42,7 @@ extension OAuthAuthority {
         }
         return ForwardedResponse(
             status: head.status.code, fields: head.headerFields.map { ($0.name.rawName, $0.value) }, body: body,
-            hiding: tokens)
+            hiding: secrets)
     }
 }
 

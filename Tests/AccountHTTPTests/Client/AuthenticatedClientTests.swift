@@ -132,11 +132,12 @@ struct AuthenticatedClientTests {
     ) async throws -> Int {
         let authority = try OAuthAuthority.test(server.address, endpoints: .all(at: server.address))
         let request = ForwardedRequest(method: "GET", url: server.address + "/mcp")
-        return try await authority.forward(request, for: store) { account throws(AccountError) in
+        let allowed = store.requestTokens(with: authority) { account throws(AccountError) in
             guard tokens.contains(account.credentials.accessToken.reveal()) else {
                 throw AccountError(.misconfigured, "not for this URL")
             }
-        }.status
+        }
+        return try await authority.forward(request, with: allowed).status
     }
 
     static func account(at server: LoopbackServer) -> Account {

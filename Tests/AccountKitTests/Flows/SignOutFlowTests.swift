@@ -8,7 +8,7 @@ struct SignOutFlowTests {
 
     private static let signOut = SignOut(.signedOutByUser, date: Fixture.now)
     private static let failures: [EffectResult] = Fixture.failures.map { .failed($0) }
-    private static let pending = RevocationQueue.Pending(
+    private static let pending = RevocationQueue.Record(
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other,
         payload: QueuedRevocation(of: Fixture.alice, at: Fixture.now))
 
@@ -17,7 +17,8 @@ struct SignOutFlowTests {
         let contents: [Vault.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
-        let endCount = await Run.explore(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold)) { run in
+        let endCount = await Run.explore({ await SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold).run($0) }
+        ) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .queueRevocation: Self.failures + [.queued(Self.pending)]
