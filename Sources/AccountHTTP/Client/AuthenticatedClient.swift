@@ -188,7 +188,7 @@ public struct AuthenticatedClient: Sendable {
         } catch {
             throw AccountError(.invalidArgument, "a link in a response of \(origin) \(error.text)")
         }
-        guard ServiceURL(at: url, path: "") != originURL else { return try await send(.get, link, fields) }
+        guard url.origin != originURL else { return try await send(.get, link, fields) }
         guard url.scheme == "https" || originURL.scheme == "http" else {
             throw AccountError(
                 .invalidArgument, "a link in a response of \(origin) leads to another program on this machine")
@@ -199,7 +199,7 @@ public struct AuthenticatedClient: Sendable {
         var request = ServiceRequest(url: url)
         request.headerFields = fields
         request.bodyLimit = maximumResponseLength
-        let place = ServiceURL(at: url, path: "").description
+        let place = url.origin.description
         let response: ServiceResponse
         do {
             response = try await transported(
@@ -299,7 +299,7 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(
                 .invalidArgument, "the URL of the request \(error.text); for a URL on \(origin), begin with /")
         }
-        guard ServiceURL(at: url, path: "") == originURL else {
+        guard url.origin == originURL else {
             throw AccountError(
                 .invalidArgument, "the URL of the request is not on \(origin), and the token is sent only there")
         }

@@ -22,7 +22,8 @@ extension OAuthAuthority {
         } catch {
             throw AccountError(.invalidArgument, "the URL of the request \(error.text)")
         }
-        guard let method = HTTPRequest.Method(request.method), let base = URL(string: url.origin) else {
+        let origin = url.origin.description
+        guard let method = HTTPRequest.Method(request.method), let base = URL(string: origin) else {
             throw AccountError(.invalidArgument, "the request is malformed")
         }
         var message = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.target)
@@ -30,7 +31,7 @@ extension OAuthAuthority {
             guard let name = HTTPField.Name(name) else { continue }
             message.headerFields[name] = value
         }
-        var client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
+        var client = try AuthenticatedClient(origin: origin, store: store, authority: self)
         // The service of a token from the environment may be unknown. Send the token only to the URL of the request.
         client.asksAuthority = !store.usesGivenToken
         client.check = check
@@ -48,10 +49,6 @@ extension OAuthAuthority {
             status: head.status.code, fields: head.headerFields.map { ($0.name.rawName, $0.value) }, body: body,
             hiding: tokens)
     }
-}
-
-extension ServiceURL {
-    fileprivate var origin: String { ServiceURL(at: self, path: "").description }
 }
 
 /// The body of a response, from the connection or already read.

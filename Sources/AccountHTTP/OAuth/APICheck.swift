@@ -70,7 +70,7 @@ struct APICheck: Sendable {
             return .unauthorized(error: proofError)
         case 300..<400:
             let target = response.head.headerFields[.location].flatMap { try? ServiceURL($0) }
-            guard let target, ServiceURL(at: target, path: "") != ServiceURL(at: url, path: "") else { return nil }
+            guard let target, target.origin != url.origin else { return nil }
             return .intercepted("\(url) redirects to another server (\(response.status))")
         case 407, 408, 425, 429, 502, 503, 504, 511:
             do throws(AuthorityError) {

@@ -48,8 +48,7 @@ extension ClientRegistrar {
         // Without a usable address on the same server, AccountKit cannot remove the registration, but can use it.
         if let text = object.members["registration_client_uri"]?.string ?? stored?.management?.url,
             let token = object.secrets["registration_access_token"] ?? stored?.management?.token,
-            let url = try? ServiceURL(text),
-            ServiceURL(at: url, path: "") == ServiceURL(at: needed.endpoint.url, path: "")
+            let url = try? ServiceURL(text), url.origin == needed.endpoint.url.origin
         {
             registration.management = .init(url: text, token: token)
         }

@@ -104,10 +104,9 @@ struct Discovery: Sendable {
     /// a known service, may name other servers. The sign-out page is exempt: only the user opens it.
     func checkServer(of url: ServiceURL, _ name: EndpointName) throws(AuthorityError) {
         guard isLimitedToOwnServer else { return }
-        let origin = ServiceURL(at: url, path: "")
-        guard origin != ServiceURL(at: issuer.url, path: "") else { return }
+        guard url.origin != issuer.url.origin else { return }
         let known = service ?? KnownService.at(issuer)
-        guard known?.hasEndpoints(on: origin) != true else { return }
+        guard known?.hasEndpoints(on: url.origin) != true else { return }
         throw .misconfigured(
             "\(issuer.url.authority) names another server, \(url.authority), as its \(name.rawValue), which may belong to "
                 + "another service: if you trust \(issuer.identifier), name it yourself (on a command line, with --issuer "

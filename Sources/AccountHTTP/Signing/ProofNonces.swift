@@ -81,7 +81,7 @@ final class ProofNonces: Sendable {
 
     private static func server(of request: ServiceRequest) -> Server {
         let isAPI = if case .bound? = request.authorization { true } else { false }
-        return Server(origin: ServiceURL(at: request.url, path: ""), isAPI: isAPI)
+        return Server(origin: request.url.origin, isAPI: isAPI)
     }
 }
 

@@ -32,7 +32,7 @@ extension HTTPTransport {
             let failure =
                 error as? AuthorityError
                 ?? TransportFailure.failure(for: error, from: peer, .beforeHead, after: start.duration(to: .now))
-            throw AccountError(request: failure, to: ServiceURL(at: url, path: "").description)
+            throw AccountError(request: failure, to: url.origin.description)
         }
     }
 }
