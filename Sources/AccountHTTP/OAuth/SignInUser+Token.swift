@@ -28,11 +28,9 @@ extension SignInUser {
             return account(identity, credentials, username: nil)
         } catch {
             // A service at the URL of the user itself recognizes its own tokens.
-            guard connection.api != nil, connection.api?.url != (try? ServiceURL(connection.name)),
-                let url = api.url(of: credentials), !error.isMissing, needsNoUser(after: error)
-            else {
-                throw error
-            }
+            guard connection.api != nil, !connection.isAPI, let url = api.url(of: credentials), !error.isMissing,
+                needsNoUser(after: error)
+            else { throw error }
             return try await account(withToken: credentials, for: url)
         }
     }
