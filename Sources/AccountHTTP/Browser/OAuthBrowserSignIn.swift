@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A sign-in with a browser, which stops listening in ``finish(with:)`` or when the object is deinitialized.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The claims that an API requires in a new token (OpenID Connect Core, section 5.5), in the challenge `insufficient_claims` of
 /// Microsoft Entra. The next refresh sends them as the parameter `claims`.
 ///

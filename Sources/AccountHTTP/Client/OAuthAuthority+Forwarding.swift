@@ -4,12 +4,6 @@ import AsyncHTTPClient
 import HTTPTypes
 import NIOCore
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension OAuthAuthority {
     /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
     package func forward(

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The removal of registrations that no session uses.
 extension ClientRegistrar {
     /// See ``ServiceAuthority/removeRegistration(of:unless:)``.

@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The response to a registration or an update.
 extension ClientRegistrar {
     /// Reads the response to a registration (RFC 7591, section 3.2.1) or to an update. Some services omit an unchanged

@@ -3,12 +3,6 @@ import AccountSupport
 import HTTPTypes
 import Logging
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The registrations of the app at one service (RFC 7591), their updates and removals (RFC 7592).
 struct ClientRegistrar: Sendable {
     let connection: ServiceConnection

@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The locations of an issuer's discovery documents, and the rules for their content (OpenID Connect Discovery 1.0,
 /// sections 3 and 4; RFC 8414, sections 2 and 3).
 struct Discovery: Sendable {

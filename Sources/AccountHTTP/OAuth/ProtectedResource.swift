@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The sign-in of an API, according to its metadata (RFC 9728).
 struct ProtectedResource: Sendable, Equatable {
     /// The `resource` of the metadata, as the API spells it; `nil` if the URL is treated as an issuer.

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The discovery documents of a service, each read when it is needed. If a document has no usable value, AccountKit uses
 /// that of the next one. A failed request is an error, not a missing value.
 final class ServiceDocuments: Sendable {

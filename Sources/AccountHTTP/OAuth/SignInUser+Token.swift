@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A sign-in with an existing token.
 extension SignInUser {
     /// See ``OAuthAuthority/signIn(token:)``.

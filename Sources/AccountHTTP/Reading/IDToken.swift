@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The claims of an ID token (OpenID Connect Core, section 2).
 struct IDToken: Sendable {
     let claims: JSONObject

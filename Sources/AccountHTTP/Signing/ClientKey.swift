@@ -2,12 +2,6 @@
 public import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The private key with which a client authenticates, instead of with a secret (`private_key_jwt`, OpenID Connect Core,
 /// section 9; RFC 7523, section 2.2).
 ///

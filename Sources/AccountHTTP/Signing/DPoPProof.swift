@@ -2,12 +2,6 @@ import AccountCrypto
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Proves that the sender of a request has a key (RFC 9449, section 4.2).
 struct DPoPProof: Sendable {
     /// The method of the request.

@@ -1,12 +1,6 @@
 #if Signatures
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A signed JSON Web Token (RFC 7515, section 7.1; RFC 7519).
 enum JSONWebSignature {
     /// Returns the compact serialization of a token.

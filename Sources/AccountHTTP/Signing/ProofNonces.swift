@@ -3,12 +3,6 @@ import AccountSupport
 import HTTPTypes
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The nonces that servers require in proofs, and the differences of their clocks (RFC 9449, sections 8 and 9). They stay
 /// in memory, except the last nonce of an authorization server, which is stored with the key.
 final class ProofNonces: Sendable {

@@ -4,12 +4,6 @@ import AccountSupport
 import Crypto
 import CryptoExtras
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension SigningKey {
     /// Reads a private key in PEM or as JSON Web Key.
     ///

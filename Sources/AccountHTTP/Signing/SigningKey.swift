@@ -4,12 +4,6 @@ import AccountSupport
 import Crypto
 import CryptoExtras
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A private key that signs JSON Web Signatures (RFC 7515).
 enum SigningKey: Sendable {
     /// ECDSA on the curve P-256 with SHA-256 (RFC 7518, section 3.4).

@@ -1,12 +1,7 @@
 import HTTPTypes
 import NIOCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 final class BodyTransfer: Sendable {
     private struct State {

@@ -4,12 +4,6 @@ import AsyncHTTPClient
 import HTTPTypes
 import NIOCore
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension HTTPTransport {
     /// The connections for requests of other programs. A program may keep many streams open at a time.
     static let forwarding = HTTPTransport(environment: .current, connectionLimit: 512)

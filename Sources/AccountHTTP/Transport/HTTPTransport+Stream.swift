@@ -7,12 +7,6 @@ import NIOHTTP1
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension HTTPTransport {
     /// Sends a request with bodies in pieces. The transfer ends early only if the task is cancelled, or after a time of
     /// `timeout` without any bytes. Rethrows a failure of `transfer`.

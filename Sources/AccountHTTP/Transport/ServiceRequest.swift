@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A request to a service. The transport adds the secrets to the message only when it sends the request.
 struct ServiceRequest: Sendable {
     let url: ServiceURL

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// Parses the dates of HTTP header fields in all three formats that a recipient must accept (RFC 9110, section 5.6.7). The
 /// names of the months and of the zone may be in any case, and the zone may be another name of UTC.
 package enum HTTPDate {
