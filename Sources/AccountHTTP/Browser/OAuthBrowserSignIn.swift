@@ -9,7 +9,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     let pageLifetime: Duration?
 
     private let grants: SignInGrants
-    private let client: SignInClient
+    private let client: RegisteredClient
     private let request: AuthorizationRequest
     private let key: ProofKey?
     private let namesIssuer: Bool
@@ -31,7 +31,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     }
 
     init(
-        _ grants: SignInGrants, _ client: SignInClient, _ request: AuthorizationRequest, key: ProofKey?,
+        _ grants: SignInGrants, _ client: RegisteredClient, _ request: AuthorizationRequest, key: ProofKey?,
         url: String, lifetime: Duration, pageLifetime: Duration? = nil,
         namesIssuer: Bool, receiver: RedirectReceiver, listener: LoopbackListener, deliveryTime: Duration
     ) {

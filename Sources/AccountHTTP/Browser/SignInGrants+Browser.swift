@@ -21,7 +21,7 @@ extension SignInGrants {
         let receiver = RedirectReceiver(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
         let (chosen, listener) = try await chooser.chooseClient(for: scopes, receiver, redirect)
         let request = AuthorizationRequest(
-            clientID: chosen.client.id, scopes: scopes, port: listener.port, state: state, options: options,
+            clientID: chosen.id, scopes: scopes, port: listener.port, state: state, options: options,
             resources: connection.sentResources, quirks: connection.quirks)
         let key = try newKey()
         var pushed: PushedRequest?

@@ -9,7 +9,7 @@ struct ClientChooser: Sendable {
     let registrar: ClientRegistrar
 
     private enum ClientChoice {
-        case client(SignInClient)
+        case client(RegisteredClient)
         case registration(at: Endpoint, ClientRegistrations)
     }
 
@@ -22,11 +22,11 @@ struct ClientChooser: Sendable {
     }
 
     private func clientChoiceIfPossible() async throws(AuthorityError) -> ClientChoice? {
-        if clients.clientID != nil { return .client(SignInClient(try clients.signInClient())) }
+        if clients.clientID != nil { return .client(try clients.signInClient()) }
         if let url = clients.client.metadataURL,
             try await connection.documents.endpoint(.token)?.document.supportsClientMetadata == true
         {
-            return .client(SignInClient(RegisteredClient(id: url)))
+            return .client(RegisteredClient(id: url))
         }
         guard let registrations = clients.client.registrations,
             let endpoint = try await connection.documents.endpoint(.registration)
@@ -38,7 +38,7 @@ struct ClientChooser: Sendable {
     /// sign-ins with a browser can use it.
     ///
     /// - Throws: An `AccountError` if the registration cannot be stored; otherwise an `AuthorityError`.
-    func chooseClient(for scopes: [String], grant: String) async throws -> SignInClient {
+    func chooseClient(for scopes: [String], grant: String) async throws -> RegisteredClient {
         let (endpoint, registrations): (Endpoint, ClientRegistrations)
         switch try await clientChoice() {
         case .client(let client): return client
@@ -62,7 +62,7 @@ struct ClientChooser: Sendable {
 
     private func renewRegistration(
         in registrations: ClientRegistrations, _ choose: (ClientRegistration?) async throws -> ClientRegistration
-    ) async throws -> SignInClient {
+    ) async throws -> RegisteredClient {
         var use: RegistrationUse?
         var earlier: ClientRegistration?
         let registration = try await registrations.renew(at: connection.name) { stored in
@@ -74,14 +74,14 @@ struct ClientChooser: Sendable {
         }
         registrar.state.noteChoice(of: registration, replacing: earlier)
         registrar.state.hold(use)
-        return SignInClient(registration, use)
+        return RegisteredClient(registration, use)
     }
 
     /// Chooses the client of a sign-in with a browser, and listens for its redirect. If the port of a registration is
     /// taken, the registration gets another port: some services compare the complete redirect URI.
     func chooseClient(
         for scopes: [String], _ receiver: RedirectReceiver, _ redirect: LoopbackRedirect?
-    ) async throws -> (client: SignInClient, listener: LoopbackListener) {
+    ) async throws -> (client: RegisteredClient, listener: LoopbackListener) {
         switch try await clientChoice() {
         case .client(let client):
             let listener = try await LoopbackListener.open(
@@ -117,14 +117,14 @@ struct ClientChooser: Sendable {
     /// Runs `body` with the client of a sign-in, and again with a new registration if the service does not know the
     /// client.
     func registeringAgain<Value: Sendable>(
-        for scopes: [String], grant: String, _ body: (SignInClient) async throws(AuthorityError) -> Value
+        for scopes: [String], grant: String, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws -> Value {
         let chosen = try await chooseClient(for: scopes, grant: grant)
         do throws(AuthorityError) {
             return try await body(chosen)
         } catch {
-            guard case .oauthError("invalid_client", _) = error, chosen.isRegistration else { throw error }
-            registrar.state.noteRejection(of: chosen.client.id)
+            guard case .oauthError("invalid_client", _) = error, chosen.use != nil else { throw error }
+            registrar.state.noteRejection(of: chosen.id)
             return try await body(try await chooseClient(for: scopes, grant: grant))
         }
     }

@@ -97,10 +97,7 @@ extension OAuthAuthority: AccountAuthority {
             case .issuer(let service): service.connection.isIssuer(of: account)
             case .api(let api): api.isFor(account)
             }
-        return switch party {
-        case .user: isService
-        case .machine(let machine): isService && machine.isIdentity(of: account)
-        }
+        return isService && (machine?.isIdentity(of: account) ?? true)
     }
 
     /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash. If an API names

@@ -43,7 +43,7 @@ struct OAuthService: Sendable {
             connection: connection, clients: clients, scopes: scopes, endpoints: endpoints, api: apiCheck)
 
         let tokens = TokenRequests(connection: connection, clients: clients)
-        machine = MachineGrants(tokens: tokens, scopes: scopes)
+        machine = MachineGrants(connection: connection, clients: clients, scopes: scopes, tokens: tokens)
         sessions = SessionGrants(
             connection: connection, clients: clients, scopes: scopes, tokens: tokens, machine: machine)
         signIns = SignInGrants(

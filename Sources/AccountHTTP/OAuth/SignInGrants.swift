@@ -16,7 +16,7 @@ struct SignInGrants: Sendable {
     ///
     /// - Parameter key: The key that an earlier request of the sign-in proved; `nil` for a new key, if tokens are bound.
     func requestTokens(
-        _ form: FormBody, as chosen: SignInClient, key: ProofKey? = nil
+        _ form: FormBody, as chosen: RegisteredClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let key = if let key { key } else { try newKey() }
         return try await notingRejection(of: chosen) { client throws(AuthorityError) in
@@ -35,13 +35,13 @@ struct SignInGrants: Sendable {
     /// Runs `body` as the client of a sign-in. If the service does not know a registration, the next sign-in registers the
     /// app again: a code belongs to the client that requested it, so this one cannot.
     func notingRejection<Value: Sendable>(
-        of chosen: SignInClient, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
+        of chosen: RegisteredClient, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
         do throws(AuthorityError) {
-            return try await clients.trying(chosen.client, body)
+            return try await clients.trying(chosen, body)
         } catch {
-            if case .oauthError("invalid_client", _) = error, chosen.isRegistration {
-                state.noteRejection(of: chosen.client.id)
+            if case .oauthError("invalid_client", _) = error, chosen.use != nil {
+                state.noteRejection(of: chosen.id)
             }
             throw error
         }
@@ -100,7 +100,7 @@ struct SignInGrants: Sendable {
         return try await chooser.registeringAgain(
             for: scopes, grant: GrantType.deviceCode
         ) { chosen throws(AuthorityError) in
-            try await clients.trying(chosen.client) { client throws(AuthorityError) in
+            try await clients.trying(chosen) { client throws(AuthorityError) in
                 let request = try await clients.request(
                     form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
                 let parser = ResponseParser(
@@ -126,8 +126,8 @@ struct SignInGrants: Sendable {
         var form = FormBody()
         form.append("grant_type", GrantType.deviceCode)
         form.append("device_code", authorization.deviceCode)
-        let begun = authorization.state?.value as? SignInClient
-        let chosen = if let begun { begun } else { SignInClient(try clients.signInClient()) }
+        let begun = authorization.state?.value as? RegisteredClient
+        let chosen = if let begun { begun } else { try clients.signInClient() }
         return try await requestTokens(form, as: chosen).credentials
     }
 }

@@ -88,26 +88,6 @@ struct TokenRequests: Sendable {
             throw error.notSent(at: .preparation)
         }
     }
-
-    /// Prepares a request of the session of a client without a user, which renews the session too.
-    ///
-    /// - Parameters:
-    ///   - resources: The resources to name in the request.
-    ///   - stored: The token endpoint in the account; `nil` at a sign-in.
-    func prepare(
-        _ form: FormBody, for machine: MachineGrant, as client: RegisteredClient?, resources: [String],
-        at stored: TokenEndpoint?,
-        toCurrentEndpoint again: @escaping @Sendable () async throws(AuthorityError) -> OAuthExchange
-    ) async throws(AuthorityError) -> OAuthExchange {
-        var form = form
-        if !machine.scopes.isEmpty { form.append("scope", machine.scopes.joined(separator: " ")) }
-        if let audience = machine.audience { form.append("audience", audience) }
-        var exchange = try await prepare(form, as: client, resources: resources, at: stored)
-        exchange.scopes = machine.scopes
-        (exchange.machine, exchange.issuer) = (machine, connection.issuer)
-        exchange.toCurrentEndpoint = again
-        return exchange
-    }
 }
 
 extension AuthorityError {
