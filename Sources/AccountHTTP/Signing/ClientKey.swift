@@ -69,7 +69,7 @@ extension ClientKey: ClientAssertion {
                 ("aud", JSONText(string: audience ?? issuer)), ("jti", JSONText(string: Base64URL.random())),
                 ("iat", JSONText(integer: now)), ("exp", JSONText(integer: now + Self.lifetime)),
             ]
-            return Secret(try JSONWebSignature.sign(header: header, claims: claims, with: key.key))
+            return Secret(try key.key.token(header: header, claims: claims))
         } catch let error as AccountError {
             throw .misconfigured(error.hint.map { "\(error.message): \($0)" } ?? error.message)
         } catch {

@@ -106,8 +106,4 @@ extension SigningKey {
         return try? _RSA.Signing.PrivateKey(n: n, e: e, d: exponent, p: p, q: q)
     }
 }
-
-extension UInt8 {
-    fileprivate static let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-}
 #endif

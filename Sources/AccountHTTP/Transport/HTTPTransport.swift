@@ -267,10 +267,7 @@ final class HTTPTransport: Sendable {
             let sent = clientRequest(request, body)
             let response = try await execute(sent, to: request.url, by: client)
             phase = .inBody
-            // Zero this copy, which is no longer needed. The sent copy is already zeroed.
-            for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
-                field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
-            }
+            Self.wipeToken(in: sent)
             // The service does not repeat a response that spent a token.
             let keepsPart = body != nil && 200..<300 ~= response.status.code
             let whole = try await read(
@@ -393,6 +390,13 @@ final class HTTPTransport: Sendable {
         return whole
     }
 
+    /// Zeroes a copy of the token that is no longer needed. The sent copy is already zeroed.
+    static func wipeToken(in request: HTTPClientRequest) {
+        for var field in request.headers["Authorization"] where field.utf8.count > 15 {
+            field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
+        }
+    }
+
     static func head(of response: HTTPClientResponse) -> HTTPResponse {
         var head = HTTPResponse(status: .init(code: Int(response.status.code)))
         for (name, value) in response.headers {
@@ -413,21 +417,6 @@ extension AuthorityError {
             return .noResponse(failure)
         default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
-    }
-}
-
-extension ServiceRequest.Authorization {
-    /// The value of the field. The code creates only one string, so that no other string contains the secret.
-    fileprivate var fieldValue: String {
-        let (scheme, credentials) =
-            switch self {
-            case .bearer(let token): ("Bearer ", token)
-            case .bound(let token): ("DPoP ", token)
-            case .basic(let pair): ("Basic ", pair)
-            }
-        var field = WipedBytes(scheme.utf8)
-        credentials.withUnsafeBytes { field.append(contentsOf: $0) }
-        return String(decoding: field, as: UTF8.self)
     }
 }
 
