@@ -37,7 +37,7 @@ extension AuthenticatedClient {
         body: (byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>)? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void
     ) async throws -> APIResponse {
-        var sent = try serviceRequest(request.method, url(of: request), request.headerFields, nil)
+        var sent = try serviceRequest(request.method, at: try url(url(of: request)), request.headerFields)
         if sent.headerFields[.accept] == nil { sent.headerFields[.accept] = "*/*" }
         let message = sent
         let transfer = BodyTransfer(body, receive)

@@ -39,7 +39,7 @@ extension APIServices {
                 cache.signIn = service
                 return named
             } catch {
-                if case .noResponse(.cancelled) = error { throw error }
+                if error.isCancellation { throw error }
                 failures.append(error)
             }
         }

@@ -90,7 +90,7 @@ struct ClientRegistrar: Sendable {
         do throws(AuthorityError) {
             return try await connection.documents.endpoint(.deviceAuthorization) != nil
         } catch {
-            if case .noResponse(.cancelled) = error { throw error }
+            if error.isCancellation { throw error }
             connection.logger?.debug("the device endpoint is unknown", metadata: ["error": "\(error)"])
             return false
         }

@@ -43,7 +43,7 @@ struct WorkloadAssertions: ClientAssertion {
             }
             return nil
         } catch {
-            return error == .noResponse(.cancelled) ? nil : error
+            return error.isCancellation ? nil : error
         }
     }
 
