@@ -253,7 +253,7 @@ struct ResourceDiscovery: Sendable {
     }
 
     private func scopes(in object: JSONObject) -> [String]? {
-        object["scopes_supported"]?.words.flatMap { limited($0.filter { Scope.isValid($0) }) }
+        object["scopes_supported"]?.words.flatMap { limited($0.filter { RequestRules.isScope($0) }) }
     }
 
     private func limited(_ scopes: [String]) -> [String]? {

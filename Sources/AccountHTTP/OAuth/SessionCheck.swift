@@ -36,10 +36,7 @@ struct SessionCheck: Sendable {
         }
         if credentials.isForAPIOnly || credentials.idToken == nil {
             // Only a refresh can show that the session has ended, and the API decides what introspection leaves open.
-            var identity =
-                url == nil
-                ? try await endpoints.introspectedIfAllowed(credentials)
-                : try await endpoints.introspectedAtSignIn(credentials)
+            var identity = try await endpoints.introspected(credentials, isOptional: url != nil)
             // Keep the account's ID if it did not come from the service.
             if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
             if let identity, identity.id == account.id || !credentials.isForAPIOnly { return (identity, nil) }

@@ -59,7 +59,7 @@ struct SignInUser: Sendable {
             credentials.user = nil
             return account(Identity(id: user, username: username), credentials, username: username)
         }
-        if let identity = try await endpoints.introspectedAtSignIn(credentials) {
+        if let identity = try await endpoints.introspected(credentials, isOptional: true) {
             return account(identity, credentials, username: username)
         }
         let id = username ?? Account.localIDPrefix + UUID().uuidString

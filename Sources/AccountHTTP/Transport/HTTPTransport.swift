@@ -10,14 +10,6 @@ import AccountCrypto
 import AccountSupport
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 /// Sends requests over verified TLS or on the loopback interface. The transport follows no redirects, and every wait
 /// has a limit.
 final class HTTPTransport: Sendable {
@@ -299,7 +291,7 @@ final class HTTPTransport: Sendable {
                 refusal = refusal ?? error
             }
         }
-        throw refusal ?? IOError(errnoCode: ECONNREFUSED, reason: "connect")
+        throw refusal ?? IOError.connectionRefused
     }
 
     /// Refuses a host whose name leads to a network that the server which named the host must not name. The connection is
@@ -417,13 +409,6 @@ extension AuthorityError {
             return .noResponse(failure)
         default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
-    }
-}
-
-extension IOError {
-    /// Whether the client could not connect, and therefore sent no data.
-    fileprivate var isNotConnected: Bool {
-        [ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
     }
 }
 

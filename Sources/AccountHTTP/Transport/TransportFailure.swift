@@ -49,6 +49,15 @@ extension Peer {
     }
 }
 
+extension IOError {
+    static var connectionRefused: IOError { IOError(errnoCode: ECONNREFUSED, reason: "connect") }
+
+    /// Whether the client could not connect, and therefore sent no data.
+    var isNotConnected: Bool {
+        [ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
+    }
+}
+
 /// Classifies an error by its type and errno, not by its text. No transport error becomes a definite rejection.
 enum TransportFailure {
     enum Phase: Sendable {
