@@ -63,8 +63,7 @@ struct APICheck: Sendable {
     private static func refusal(in response: ServiceResponse, of url: ServiceURL) -> AuthorityError? {
         switch response.status {
         case 401:
-            let errors = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
-                .compactMap { $0.parameters["error"] }
+            let errors = response.challenges.compactMap { $0.parameters["error"] }
             // These errors are about the proof, and not about the token (RFC 9449, section 7.1).
             let proofError = errors.first { $0 == "invalid_dpop_proof" || $0 == "use_dpop_nonce" }
             return .unauthorized(error: proofError)

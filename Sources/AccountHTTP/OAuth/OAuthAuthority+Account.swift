@@ -110,7 +110,9 @@ extension OAuthAuthority: AccountAuthority {
 
     /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry. If an API names the
     /// service, `false` before the first sign-in.
-    public var supportsPerGrantRevocation: Bool { resolvedService?.supportsPerGrantRevocation ?? false }
+    public var supportsPerGrantRevocation: Bool {
+        resolvedService?.connection.known?.supportsPerGrantRevocation ?? false
+    }
 
     /// The time limit for a token request, from its first byte.
     ///

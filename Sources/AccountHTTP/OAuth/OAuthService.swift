@@ -53,7 +53,4 @@ struct OAuthService: Sendable {
 
     /// Returns the same service with another client.
     func changing(client: OAuthClient) -> OAuthService { OAuthService(connection, scopes, client) }
-
-    /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry.
-    var supportsPerGrantRevocation: Bool { connection.known?.supportsPerGrantRevocation ?? false }
 }

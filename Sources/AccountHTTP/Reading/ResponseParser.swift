@@ -243,9 +243,7 @@ struct ResponseParser: Sendable {
     /// Returns the challenges of the scheme with which the request sent its token.
     private func challenges(in response: ServiceResponse) -> [AuthenticationChallenge] {
         let scheme = isProved && endpoint == .userInfo ? "dpop" : "bearer"
-        return AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate]).filter {
-            $0.scheme == scheme
-        }
+        return response.challenges.filter { $0.scheme == scheme }
     }
 
     /// Returns the error of the challenges, or `nil` if the challenges contain no error or contradict each other.

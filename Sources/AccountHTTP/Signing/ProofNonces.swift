@@ -112,7 +112,6 @@ extension ServiceResponse {
     /// challenge of an API (RFC 9449, sections 7.1, 8 and 9).
     fileprivate var proofError: String? {
         guard status == 400 || status == 401 else { return nil }
-        let challenges = AuthenticationChallenge.challenges(in: head.headerFields[values: .wwwAuthenticate])
         let challenge = challenges.first { $0.scheme == "dpop" }?.parameters["error"]
         let error = challenge ?? ResponseObject(body, secrets: [])?.members["error"]?.string
         return error.flatMap { ["use_dpop_nonce", "invalid_dpop_proof"].contains($0) ? $0 : nil }
