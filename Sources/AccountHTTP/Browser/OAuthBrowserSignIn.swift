@@ -70,8 +70,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
                     + "or name a registered one (on a command line, with --redirect-uri)")
         }
         progress.withLock { $0.code = response.code }
-        _ = try response.code(
-            from: grants.connection.issuer, namingIssuer: namesIssuer, hiding: request.secrets)
+        _ = try response.code(from: grants.connection.issuer, namingIssuer: namesIssuer, hiding: request.secrets)
     }
 
     func receive(_ pastedURL: String) throws(AccountError) {
@@ -141,8 +140,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new sign-in") }
-        let (credentials, response) = try await grants.requestTokens(
-            request.form(with: code), as: client, key: key)
+        let (credentials, response) = try await grants.requestTokens(request.form(with: code), as: client, key: key)
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }

@@ -75,8 +75,7 @@ final class RedirectReceiver: Sendable {
             switch state {
             case .waiting(let expected):
                 guard response.answers(expected) else { return .wrongState }
-                state = .accepted(
-                    Accepted(response: response, state: expected), isAwaited: isAwaited, waiting: [])
+                state = .accepted(Accepted(response: response, state: expected), isAwaited: isAwaited, waiting: [])
                 return .accepted
             case .accepted(let accepted, let wasAwaited, let waiting):
                 guard accepted.isSame(as: response) else { return .usedBefore }

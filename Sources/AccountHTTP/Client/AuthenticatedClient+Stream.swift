@@ -75,7 +75,6 @@ extension AuthenticatedClient {
         let (head, body) = try await transport(request.message, try await transfer.wholeBody())
         let isHandedOn = head.status.kind == .successful
         if isHandedOn, !body.isEmpty { try await transfer.receive(head, body) }
-        return ServiceResponse(
-            head: head, body: WipedBytes(isHandedOn ? Data() : body), receivedAt: Date())
+        return ServiceResponse(head: head, body: WipedBytes(isHandedOn ? Data() : body), receivedAt: Date())
     }
 }

@@ -196,8 +196,7 @@ public struct AuthenticatedClient: Sendable {
         let place = url.origin.description
         let response: ServiceResponse
         do {
-            response = try await transported(
-                request, by: HTTPTransport.shared.reaching(hostsNamedBy: originURL))
+            response = try await transported(request, by: HTTPTransport.shared.reaching(hostsNamedBy: originURL))
         } catch {
             throw AccountError(request: AuthorityError(error), to: place)
         }
@@ -331,8 +330,7 @@ public struct AuthenticatedClient: Sendable {
 
     private func checkLength(of response: ServiceResponse, from place: String) throws(AccountError) {
         guard !response.isBodyWhole || response.body.count > maximumResponseLength else { return }
-        throw AccountError(
-            .requestRefused, "the response from \(place) is longer than \(maximumResponseLength) bytes")
+        throw AccountError(.requestRefused, "the response from \(place) is longer than \(maximumResponseLength) bytes")
     }
 
     /// Returns a failure if another server responded instead of the API, such as a captive portal: with status 511, or

@@ -41,8 +41,7 @@ struct ClientAuthenticator: Sendable {
             return workloadClient(id, of: machine)
         }
         if id == clientID, client.secret != nil || client.assertion != nil {
-            return RegisteredClient(
-                id: id, secret: client.secret, assertion: client.assertion, authentication: method)
+            return RegisteredClient(id: id, secret: client.secret, assertion: client.assertion, authentication: method)
         }
         guard case .secret(let secret) = credentials.clientSecret else { return RegisteredClient(id: id) }
         return RegisteredClient(id: id, secret: secret, authentication: method)

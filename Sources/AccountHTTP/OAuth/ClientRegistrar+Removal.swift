@@ -5,9 +5,7 @@ import HTTPTypes
 /// The removal of registrations that no session uses.
 extension ClientRegistrar {
     /// See ``ServiceAuthority/removeRegistration(of:unless:)``.
-    func remove(
-        of account: Account, unless isUsed: () async throws -> Bool
-    ) async throws(AccountError) {
+    func remove(of account: Account, unless isUsed: () async throws -> Bool) async throws(AccountError) {
         guard let registrations = client.registrations,
             let known = try await registrations.registration(at: connection.name),
             known.clientID == account.credentials.clientID, known.management != nil
@@ -22,9 +20,7 @@ extension ClientRegistrar {
     var hasReplaced: Bool { state.replaced?.management != nil }
 
     /// See ``ServiceAuthority/removeReplacedRegistration(unless:)``.
-    func removeReplaced(
-        unless isUsed: (_ clientID: String) async throws -> Bool
-    ) async throws(AccountError) {
+    func removeReplaced(unless isUsed: (_ clientID: String) async throws -> Bool) async throws(AccountError) {
         guard hasReplaced, let registrations = client.registrations,
             let replaced = state.replaced
         else { return }

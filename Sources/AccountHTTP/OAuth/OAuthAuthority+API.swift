@@ -46,9 +46,7 @@ extension OAuthAuthority {
         }
     }
 
-    private func asking<Value>(
-        _ body: () async throws(AuthorityError) -> Value
-    ) async throws(AccountError) -> Value {
+    private func asking<Value>(_ body: () async throws(AuthorityError) -> Value) async throws(AccountError) -> Value {
         do throws(AuthorityError) {
             return try await body()
         } catch {

@@ -103,8 +103,7 @@ struct SignInGrants: Sendable {
             try await clients.trying(chosen) { client throws(AuthorityError) in
                 let request = try await clients.request(
                     form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
-                let parser = ResponseParser(
-                    .deviceAuthorization, sent: request.secrets, quirks: connection.quirks)
+                let parser = ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: connection.quirks)
                 var authorization = try parser.deviceAuthorization(in: try await connection.send(request))
                 authorization.state = .init(chosen)
                 return authorization

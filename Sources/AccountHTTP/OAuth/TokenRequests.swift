@@ -72,9 +72,7 @@ struct TokenRequests: Sendable {
 
     /// Obtains a nonce with a request that contains no token, because the service may spend a refresh token although it refuses
     /// the nonce. Every response has a nonce (RFC 9449, section 8.2), so the error in this one does not matter.
-    private func obtainNonce(
-        for refresh: ServiceRequest, as client: RegisteredClient?
-    ) async throws(AuthorityError) {
+    private func obtainNonce(for refresh: ServiceRequest, as client: RegisteredClient?) async throws(AuthorityError) {
         guard !connection.transport.nonces.hasFreshNonce(for: refresh, at: connection.clock.now) else { return }
         var form = FormBody()
         form.append("grant_type", GrantType.refreshToken)

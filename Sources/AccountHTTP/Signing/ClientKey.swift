@@ -56,9 +56,7 @@ extension ClientKey: ClientAssertion {
         if case .file(let file) = source { file } else { nil }
     }
 
-    func assertion(
-        for client: String, audience issuer: String, at date: Date
-    ) async throws(AuthorityError) -> Secret {
+    func assertion(for client: String, audience issuer: String, at date: Date) async throws(AuthorityError) -> Secret {
         let now = Int(date.timeIntervalSince1970)
         do {
             let key = try signingKey()

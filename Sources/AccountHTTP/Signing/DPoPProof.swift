@@ -69,9 +69,7 @@ extension DPoPProof {
     /// Creates the proof for a request of another program.
     ///
     /// - Throws: An `AccountError`: `invalidArgument` if the request cannot contain a token.
-    init(
-        method: String, url: String, accessToken: Secret, nonce: String?, date: Date
-    ) throws(AccountError) {
+    init(method: String, url: String, accessToken: Secret, nonce: String?, date: Date) throws(AccountError) {
         let target: ServiceURL
         do throws(ServiceURL.Flaw) {
             target = try ServiceURL(url)

@@ -61,9 +61,7 @@ enum SigningKey: Sendable {
     /// Returns the compact serialization of a signed token (RFC 7515, section 7.1; RFC 7519).
     ///
     /// - Parameter header: The header parameters besides `alg`.
-    func token(
-        header: [(name: String, value: JSONText)], claims: [(name: String, value: JSONText)]
-    ) throws -> String {
+    func token(header: [(name: String, value: JSONText)], claims: [(name: String, value: JSONText)]) throws -> String {
         let header = JSONText(members: [("alg", JSONText(string: algorithm))] + header)
         let message = [header, JSONText(members: claims)].map { Base64URL.encode($0.bytes) }.joined(separator: ".")
         return "\(message).\(Base64URL.encode(try signature(for: Data(message.utf8))))"

@@ -38,9 +38,7 @@ final class BodyTransfer: Sendable {
         try await own { try await body?.pieces() }
     }
 
-    fileprivate func next(
-        _ iterator: inout AsyncThrowingStream<Data, any Error>.Iterator
-    ) async throws -> Data? {
+    fileprivate func next(_ iterator: inout AsyncThrowingStream<Data, any Error>.Iterator) async throws -> Data? {
         do {
             let piece = try await iterator.next()
             state.withLock { $0.lastMove = .now }
