@@ -13,27 +13,16 @@ struct Discovery: Sendable {
     /// Whether the endpoints must be on the server of the issuer, because the app and the user did not name the issuer.
     var isLimitedToOwnServer = false
 
-    /// The URLs of the documents. The OpenID Connect document comes first, because nearly every service with a
-    /// discovery document has it.
+    /// The URLs of the documents. The well-known path follows the path of the issuer (OpenID Connect Discovery, section 4.1),
+    /// or is between its host and its path (RFC 8414, sections 3.1 and 5). The first form comes first, because nearly every
+    /// service with a discovery document has it, except for an issuer that an API named.
     var urls: [ServiceURL] {
         let url = issuer.url
-        if isFromAPI {
-            // RFC 8414, sections 3.1 and 5.
-            let paths = [
-                "/.well-known/oauth-authorization-server" + url.path, "/.well-known/openid-configuration" + url.path,
-                url.path + "/.well-known/openid-configuration",
-            ]
-            return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
-        }
-        let urls = [
-            // OpenID Connect Discovery, section 4.1: the well-known path follows the path of the issuer.
-            ServiceURL(at: url, path: url.path + "/.well-known/openid-configuration"),
-            // RFC 8414, section 3.1: the well-known path is between the host and the path of the issuer.
-            ServiceURL(at: url, path: "/.well-known/oauth-authorization-server" + url.path),
-            // RFC 8414, section 5: the same for an OpenID Connect document.
-            ServiceURL(at: url, path: "/.well-known/openid-configuration" + url.path),
-        ]
-        return url.path.isEmpty ? urls.dropLast() : urls
+        let following = url.path + "/.well-known/openid-configuration"
+        let between = ["oauth-authorization-server", "openid-configuration"].map { "/.well-known/\($0)\(url.path)" }
+        let paths = isFromAPI ? between + [following] : [following] + between
+        // Without a path, both forms for OpenID Connect are the same.
+        return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
     }
 
     var namesNoToken: AuthorityError {
