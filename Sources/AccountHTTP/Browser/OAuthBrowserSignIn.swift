@@ -75,7 +75,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     func receive(_ pastedURL: String) throws(AccountError) {
         let response = try response(in: pastedURL)
-        switch receiver.acceptPasted(response) {
+        switch receiver.accept(response, isAwaited: false) {
         case .accepted, .repeated: return
         case .wrongState:
             throw AccountError(

@@ -39,14 +39,7 @@ final class BodyTransfer: Sendable {
     }
 
     fileprivate func next(_ iterator: inout AsyncThrowingStream<Data, any Error>.Iterator) async throws -> Data? {
-        do {
-            let piece = try await iterator.next()
-            state.withLock { $0.lastMove = .now }
-            return piece
-        } catch {
-            state.withLock { $0.failure = error }
-            throw error
-        }
+        try await own { try await iterator.next() }
     }
 
     private func own<Value>(_ body: () async throws -> Value) async throws -> Value {
