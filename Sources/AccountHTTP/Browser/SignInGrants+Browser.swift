@@ -9,7 +9,7 @@ extension SignInGrants {
         deliveryTime: Duration = .seconds(15), lifetime: Duration = .seconds(600)
     ) async throws -> OAuthBrowserSignIn {
         let (documents, options) = (connection.documents, connection.options)
-        if !clients.client.canBeChosen { _ = try clients.signInClient() }
+        guard clients.client.canBeChosen else { throw clients.notRegistered }
         guard let endpoint = try await documents.endpoint(.authorization) else {
             throw documents.flaw(of: .authorization)
                 ?? AuthorityError.misconfigured("\(connection.name) does not support sign-in with a browser")

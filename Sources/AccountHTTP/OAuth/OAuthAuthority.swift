@@ -29,11 +29,11 @@ public struct OAuthAuthority: Sendable {
         case api(APIServices)
     }
 
-    let origin: Origin
+    var origin: Origin
 
     /// The program, if it signs in as itself; `nil` for the sign-ins of users.
     let machine: MachineIdentity?
-    let settings: OAuthSettings
+    var settings: OAuthSettings
 
     /// Creates an authority for a service.
     ///
@@ -166,21 +166,5 @@ public struct OAuthAuthority: Sendable {
         origin = .api(api)
         machine = nil
         settings = api.settings
-    }
-
-    private init(_ other: OAuthAuthority, _ origin: Origin, _ settings: OAuthSettings) {
-        self.origin = origin
-        machine = other.machine
-        self.settings = settings
-    }
-
-    /// Returns this authority with another client.
-    func changing(client: OAuthClient) -> OAuthAuthority {
-        var settings = settings
-        settings.client = client
-        return switch origin {
-        case .issuer(let service): OAuthAuthority(self, .issuer(service.changing(client: client)), settings)
-        case .api(let api): OAuthAuthority(api: api.changing { $0.client = client })
-        }
     }
 }

@@ -53,7 +53,9 @@ struct SessionCheck: Sendable {
     private func userInfo(of account: Account) async throws(AuthorityError) -> Identity? {
         let credentials = account.credentials
         guard !credentials.isForAPIOnly else { return nil }
-        if let url = storedUserInfo(of: credentials) {
+        // The metadata that this process has read is newer.
+        let stored = connection.documents.isKnown ? nil : credentials.tokenEndpoint
+        if let url = stored.flatMap({ connection.discovery.userInfo($0, at: connection.clock.now) }) {
             let failure: AuthorityError
             do throws(AuthorityError) {
                 let identity = settled(try await endpoints.userInfo(with: credentials, at: url).identity, account)
@@ -76,13 +78,6 @@ struct SessionCheck: Sendable {
         let isEntered = lacksOpenID(account.credentials) && identity.username == account.id
         if account.isUnidentified || isEntered { identity.id = account.id }
         return identity
-    }
-
-    /// Returns the user info endpoint that is stored with the account; `nil` if this process has read the metadata, or if
-    /// user info cannot identify the user.
-    private func storedUserInfo(of credentials: Credentials) -> ServiceURL? {
-        guard !connection.documents.isKnown, !credentials.isForAPIOnly else { return nil }
-        return credentials.tokenEndpoint.flatMap { connection.discovery.userInfo($0, at: connection.clock.now) }
     }
 
     /// Whether the token was requested without the scope `openid`, which user info requires (OpenID Connect Core, section
