@@ -5,7 +5,7 @@ import AccountSupport
 /// registration.
 struct ClientChooser: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
+    let clients: ServiceClients
     let registrar: ClientRegistrar
 
     private enum ClientChoice {

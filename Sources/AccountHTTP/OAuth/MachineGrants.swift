@@ -3,9 +3,8 @@ import AccountKit
 /// The grants of a client without a user (RFC 6749, section 4.4).
 struct MachineGrants: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
+    let clients: ServiceClients
     let scopes: ScopeChoice
-    let tokens: TokenRequests
 
     /// Requests an access token as the client, for the scopes of the authority, or for those that the API named, and the
     /// audience and resources in the options.
@@ -64,7 +63,7 @@ struct MachineGrants: Sendable {
         var form = form
         if !machine.scopes.isEmpty { form.append("scope", machine.scopes.joined(separator: " ")) }
         if let audience = machine.audience { form.append("audience", audience) }
-        var exchange = try await tokens.prepare(form, as: client, resources: resources, at: stored)
+        var exchange = try await clients.prepare(form, as: client, resources: resources, at: stored)
         exchange.scopes = machine.scopes
         (exchange.machine, exchange.issuer) = (machine, connection.issuer)
         exchange.toCurrentEndpoint = again

@@ -84,9 +84,9 @@ extension OAuthAuthority: AccountAuthority {
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         // Tokens that a sign-in could not store belong to no user yet.
         if let signIn = resolvedService, signIn.connection.isIssuer(of: account) {
-            return try await signIn.revocation.revoke(account)
+            return try await signIn.clients.revoke(account)
         }
-        return try await service(of: account).revocation.revoke(account)
+        return try await service(of: account).clients.revoke(account)
     }
 
     /// Returns whether the account belongs to this service, and to the program if it signs in as itself. If an API names

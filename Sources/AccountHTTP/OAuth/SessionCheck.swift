@@ -4,8 +4,7 @@ import AccountSupport
 /// The check of a session at one service: user info, then introspection, and then the API that the token is for.
 struct SessionCheck: Sendable {
     let connection: ServiceConnection
-    let endpoints: UserEndpoints
-    let api: APICheck
+    let clients: ServiceClients
 
     /// Returns the user of the token, and what the API of the session requires beyond it; see ``OAuthAuthority/verify(_:)``.
     func check(
@@ -26,7 +25,7 @@ struct SessionCheck: Sendable {
         of account: Account
     ) async throws(AuthorityError) -> (identity: Identity, requirement: AccessRequirement?) {
         let credentials = account.credentials
-        let url = api.url(of: credentials)
+        let url = connection.apiURL(of: credentials)
         var failure: AuthorityError?
         do throws(AuthorityError) {
             if let identity = try await userInfo(of: account) { return (identity, nil) }
@@ -36,17 +35,17 @@ struct SessionCheck: Sendable {
         }
         if credentials.isForAPIOnly || credentials.idToken == nil {
             // Only a refresh can show that the session has ended, and the API decides what introspection leaves open.
-            var identity = try await endpoints.introspected(credentials, isOptional: url != nil)
+            var identity = try await clients.introspected(credentials, isOptional: url != nil)
             // Keep the account's ID if it did not come from the service.
             if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
             if let identity, identity.id == account.id || !credentials.isForAPIOnly { return (identity, nil) }
         }
-        if let url { return (Identity(id: account.id), try await api.requirement(at: url, of: credentials)) }
+        if let url { return (Identity(id: account.id), try await connection.requirement(at: url, of: credentials)) }
         throw failure
             ?? .misconfigured(
                 credentials.isForAPIOnly
                     ? "\(connection.name) cannot identify the user of this token, which is for an API only"
-                    : endpoints.noUserInfo)
+                    : clients.noUserInfo)
     }
 
     /// Returns the user from user info; `nil` if the service has none, or if it did not identify the user at the sign-in.
@@ -58,7 +57,7 @@ struct SessionCheck: Sendable {
         if let url = stored.flatMap({ connection.discovery.userInfo($0, at: connection.clock.now) }) {
             let failure: AuthorityError
             do throws(AuthorityError) {
-                let identity = settled(try await endpoints.userInfo(with: credentials, at: url).identity, account)
+                let identity = settled(try await clients.userInfo(with: credentials, at: url).identity, account)
                 guard identity.id == account.id else { throw .otherUser(id: identity.id) }
                 return identity
             } catch {
@@ -69,7 +68,7 @@ struct SessionCheck: Sendable {
             guard mayHaveMoved, try await connection.documents.endpoint(.userInfo)?.url != url else { throw failure }
         }
         guard try await connection.documents.endpoint(.userInfo) != nil else { return nil }
-        return settled(try await endpoints.userInfo(with: credentials).identity, account)
+        return settled(try await clients.userInfo(with: credentials).identity, account)
     }
 
     /// Returns the user with the ID of the account, if that ID did not come from the service.

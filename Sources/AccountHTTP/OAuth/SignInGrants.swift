@@ -3,12 +3,10 @@ import AccountKit
 /// The grants of a user's sign-in.
 struct SignInGrants: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
+    let clients: ServiceClients
     let chooser: ClientChooser
     let scopes: ScopeChoice
-    let tokens: TokenRequests
     let users: SignInUser
-    let revocation: TokenRevocation
 
     private var state: RegistrationState { chooser.registrar.state }
 
@@ -20,7 +18,7 @@ struct SignInGrants: Sendable {
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let key = if let key { key } else { try newKey() }
         return try await notingRejection(of: chosen) { client throws(AuthorityError) in
-            var exchange = try await tokens.prepare(form, as: client, key: key)
+            var exchange = try await clients.prepare(form, as: client, key: key)
             (exchange.resources, exchange.omitsResource) = (connection.options.resources, connection.omitsResource)
             if connection.api != nil { exchange.scopes = try await scopes.requested() }
             return try await exchange.exchange { true }
@@ -65,7 +63,7 @@ struct SignInGrants: Sendable {
         do {
             return try await users.account(with: credentials, signedInAs: username)
         } catch {
-            var unused = AccountError(unused: credentials, because: error, await revocation.revoked(credentials))
+            var unused = AccountError(unused: credentials, because: error, await clients.revoked(credentials))
             unused.cause = error
             throw unused
         }

@@ -1,10 +1,7 @@
 import AccountKit
 
 /// The token requests of one service. A request first connects to the token endpoint, and then sends a token or code.
-struct TokenRequests: Sendable {
-    let connection: ServiceConnection
-    let clients: ClientAuthenticator
-
+extension ServiceClients {
     /// Prepares a grant (RFC 6749, section 5). If `resources` is `nil`, the request contains the resources of the sign-in
     /// (RFC 8707, section 2.2).
     ///
@@ -49,7 +46,7 @@ struct TokenRequests: Sendable {
         _ form: FormBody, as client: RegisteredClient?, isRefresh: Bool, to endpoint: Endpoint,
         within timeout: Duration, _ key: ProofKey?
     ) async throws(AuthorityError) -> OAuthExchange {
-        var request = try await clients.request(
+        var request = try await self.request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.tokenRequestTimeout = connection.tokenRequestTimeout
         request.key = key

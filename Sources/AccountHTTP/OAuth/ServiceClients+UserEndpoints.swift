@@ -3,10 +3,7 @@ import AccountSupport
 import Logging
 
 /// The endpoints of one service that identify the user of a token.
-struct UserEndpoints: Sendable {
-    let connection: ServiceConnection
-    let clients: ClientAuthenticator
-
+extension ServiceClients {
     // MARK: User info (OpenID Connect Core, section 5.3)
 
     func userInfo(
@@ -32,7 +29,7 @@ struct UserEndpoints: Sendable {
         let parser = ResponseParser(
             .userInfo, sent: request.secrets + credentials.tokens, quirks: connection.quirks,
             isProved: credentials.requiresProof)
-        return (try parser.identity(in: response, from: connection.issuer, for: clients.clientID), response)
+        return (try parser.identity(in: response, from: connection.issuer, for: clientID), response)
     }
 
     // MARK: Introspection (RFC 7662)
@@ -45,8 +42,8 @@ struct UserEndpoints: Sendable {
         var form = FormBody()
         form.append("token", credentials.accessToken)
         form.append("token_type_hint", "access_token")
-        let request = try await clients.request(
-            form, to: endpoint, as: clients.client(of: credentials),
+        let request = try await self.request(
+            form, to: endpoint, as: client(of: credentials),
             authentication: endpoint.document.tokenAuthentication)
         let response = try await connection.send(request)
         let parser = ResponseParser(

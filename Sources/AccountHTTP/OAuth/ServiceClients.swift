@@ -1,7 +1,8 @@
 import AccountKit
 
-/// The client of requests to one service, and how it authenticates.
-struct ClientAuthenticator: Sendable {
+/// The clients of one service, that of the app and those to which the service issued tokens: how they authenticate, and
+/// their requests.
+struct ServiceClients: Sendable {
     let connection: ServiceConnection
     let client: OAuthClient
 
