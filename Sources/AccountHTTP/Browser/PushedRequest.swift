@@ -15,7 +15,7 @@ extension SignInGrants {
     /// the token endpoint, and proves the key of the session, to which the service then binds the code (RFC 9449, section
     /// 10.1).
     func push(
-        _ authorization: AuthorizationRequest, as chosen: SignInClient, key: ProofKey? = nil
+        _ authorization: AuthorizationRequest, as chosen: RegisteredClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> PushedRequest {
         let documents = connection.documents
         guard let endpoint = try await documents.endpoint(.pushedAuthorization) else {

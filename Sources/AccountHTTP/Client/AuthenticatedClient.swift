@@ -179,39 +179,29 @@ public struct AuthenticatedClient: Sendable {
     public func get(link: String, headerFields fields: HTTPFields = [:]) async throws(AccountError) -> APIResponse {
         var fields = fields
         if fields[.accept] == nil { fields[.accept] = "*/*" }
-        let isPath = link.hasPrefix("/") && !link.hasPrefix("//")
         let url: ServiceURL
         do {
-            url = try ServiceURL(isPath ? origin + link : link)
+            url = try completed(link)
         } catch {
             throw AccountError(.invalidArgument, "a link in a response of \(origin) \(error.text)")
         }
-        guard ServiceURL(at: url, path: "") != originURL else { return try await send(.get, link, fields) }
+        guard url.origin != originURL else { return try await send(.get, link, fields) }
         guard url.scheme == "https" || originURL.scheme == "http" else {
             throw AccountError(
                 .invalidArgument, "a link in a response of \(origin) leads to another program on this machine")
         }
-        if let name = fields.reservedName {
-            throw AccountError(.invalidArgument, "the caller must not set the header field \(name)")
-        }
-        var request = ServiceRequest(url: url)
-        request.headerFields = fields
-        request.bodyLimit = maximumResponseLength
-        let place = ServiceURL(at: url, path: "").description
+        let request = try serviceRequest(.get, at: url, fields)
+        let place = url.origin.description
         let response: ServiceResponse
         do {
-            response = try await transported(
-                request, by: HTTPTransport.shared.reaching(hostsNamedBy: originURL))
+            response = try await transported(request, by: HTTPTransport.shared.reaching(hostsNamedBy: originURL))
         } catch {
             throw AccountError(request: AuthorityError(error), to: place)
         }
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: place)
         }
-        guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
-            throw AccountError(
-                .requestRefused, "the response from \(place) is longer than \(maximumResponseLength) bytes")
-        }
+        try checkLength(of: response, from: place)
         return APIResponse(response, from: place, hiding: [])
     }
 
@@ -223,16 +213,16 @@ public struct AuthenticatedClient: Sendable {
     private func send(
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], _ body: Data? = nil
     ) async throws(AccountError) -> APIResponse {
-        let request = try serviceRequest(method, url, fields, body)
+        let request = try serviceRequest(method, at: try self.url(url), fields, body)
         return try await authorized { (account) async throws(AccountError) in
             try await exchange(request, account)
         }
     }
 
     func serviceRequest(
-        _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields, _ body: Data?
+        _ method: HTTPRequest.Method, at url: ServiceURL, _ fields: HTTPFields, _ body: Data? = nil
     ) throws(AccountError) -> ServiceRequest {
-        var request = ServiceRequest(url: try self.url(url))
+        var request = ServiceRequest(url: url)
         if let name = fields.reservedName {
             throw AccountError(.invalidArgument, "the caller must not set the header field \(name)")
         }
@@ -272,19 +262,23 @@ public struct AuthenticatedClient: Sendable {
     }
 
     func url(_ text: String) throws(AccountError) -> ServiceURL {
-        let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
         do {
-            url = try ServiceURL(isPath ? origin + text : text)
+            url = try completed(text)
         } catch {
             throw AccountError(
                 .invalidArgument, "the URL of the request \(error.text); for a URL on \(origin), begin with /")
         }
-        guard ServiceURL(at: url, path: "") == originURL else {
+        guard url.origin == originURL else {
             throw AccountError(
                 .invalidArgument, "the URL of the request is not on \(origin), and the token is sent only there")
         }
         return url
+    }
+
+    /// Returns the URL of a path on the origin, or a complete URL.
+    private func completed(_ text: String) throws(ServiceURL.Flaw) -> ServiceURL {
+        try ServiceURL(text.hasPrefix("/") && !text.hasPrefix("//") ? origin + text : text)
     }
 
     private func exchange(
@@ -311,11 +305,13 @@ public struct AuthenticatedClient: Sendable {
         if let requirement = AccessRequirement(response, hiding: [token]) {
             throw AccountError(requirement, at: origin, in: tokens.session)
         }
-        guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
-            throw AccountError(
-                .requestRefused, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
-        }
+        try checkLength(of: response, from: origin)
         return (APIResponse(response, from: origin, hiding: [token]), refusal(in: response, for: account))
+    }
+
+    private func checkLength(of response: ServiceResponse, from place: String) throws(AccountError) {
+        guard !response.isBodyWhole || response.body.count > maximumResponseLength else { return }
+        throw AccountError(.requestRefused, "the response from \(place) is longer than \(maximumResponseLength) bytes")
     }
 
     /// Returns a failure if another server responded instead of the API, such as a captive portal: with status 511, or
@@ -377,7 +373,7 @@ extension HTTPFields {
 
 extension AccountError {
     init(request failure: AuthorityError, to origin: String) {
-        if failure == .noResponse(.cancelled) {
+        if failure.isCancellation {
             self.init(.cancelled, "the request to \(origin) was cancelled")
         } else if case .misconfigured(let detail) = failure {
             self.init(.misconfigured, "cannot reach \(origin): \(detail)")

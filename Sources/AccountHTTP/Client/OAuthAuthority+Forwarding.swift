@@ -4,12 +4,6 @@ import AsyncHTTPClient
 import HTTPTypes
 import NIOCore
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension OAuthAuthority {
     /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
     package func forward(
@@ -21,7 +15,8 @@ extension OAuthAuthority {
         } catch {
             throw AccountError(.invalidArgument, "the URL of the request \(error.text)")
         }
-        guard let method = HTTPRequest.Method(request.method), let base = URL(string: url.origin) else {
+        let origin = url.origin.description
+        guard let method = HTTPRequest.Method(request.method), let base = URL(string: origin) else {
             throw AccountError(.invalidArgument, "the request is malformed")
         }
         var message = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.target)
@@ -29,7 +24,7 @@ extension OAuthAuthority {
             guard let name = HTTPField.Name(name) else { continue }
             message.headerFields[name] = value
         }
-        let client = try AuthenticatedClient(origin: url.origin, tokens: tokens, authority: self)
+        let client = try AuthenticatedClient(origin: origin, tokens: tokens, authority: self)
         var secrets: [Secret] = []
         let (head, body) = try await client.authorize(message, at: base, canBeRepeated: true) { message in
             // After the scheme (RFC 9110, section 11.4).
@@ -44,10 +39,6 @@ extension OAuthAuthority {
             status: head.status.code, fields: head.headerFields.map { ($0.name.rawName, $0.value) }, body: body,
             hiding: secrets)
     }
-}
-
-extension ServiceURL {
-    fileprivate var origin: String { ServiceURL(at: self, path: "").description }
 }
 
 /// The body of a response, from the connection or already read.

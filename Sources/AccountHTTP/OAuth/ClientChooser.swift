@@ -5,28 +5,24 @@ import AccountSupport
 /// registration.
 struct ClientChooser: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
+    let clients: ServiceClients
     let registrar: ClientRegistrar
 
     private enum ClientChoice {
-        case client(SignInClient)
+        case client(RegisteredClient)
         case registration(at: Endpoint, ClientRegistrations)
     }
 
     /// Returns whether a sign-in fails until the user registers a client and passes its client ID.
-    func requiresClientID() async throws(AuthorityError) -> Bool { try await clientChoiceIfPossible() == nil }
+    func requiresClientID() async throws(AuthorityError) -> Bool { try await clientChoice() == nil }
 
-    private func clientChoice() async throws(AuthorityError) -> ClientChoice {
-        guard let choice = try await clientChoiceIfPossible() else { throw clients.notRegistered }
-        return choice
-    }
-
-    private func clientChoiceIfPossible() async throws(AuthorityError) -> ClientChoice? {
-        if clients.clientID != nil { return .client(SignInClient(try clients.signInClient())) }
+    /// Returns `nil` if the app has no client at the service, and must not register one.
+    private func clientChoice() async throws(AuthorityError) -> ClientChoice? {
+        if clients.clientID != nil { return .client(try clients.signInClient()) }
         if let url = clients.client.metadataURL,
             try await connection.documents.endpoint(.token)?.document.supportsClientMetadata == true
         {
-            return .client(SignInClient(RegisteredClient(id: url)))
+            return .client(RegisteredClient(id: url))
         }
         guard let registrations = clients.client.registrations,
             let endpoint = try await connection.documents.endpoint(.registration)
@@ -38,31 +34,68 @@ struct ClientChooser: Sendable {
     /// sign-ins with a browser can use it.
     ///
     /// - Throws: An `AccountError` if the registration cannot be stored; otherwise an `AuthorityError`.
-    func chooseClient(for scopes: [String], grant: String) async throws -> SignInClient {
-        let (endpoint, registrations): (Endpoint, ClientRegistrations)
-        switch try await clientChoice() {
-        case .client(let client): return client
-        case .registration(at: let named, let known): (endpoint, registrations) = (named, known)
+    func chooseClient(for scopes: [String], grant: String) async throws -> RegisteredClient {
+        try await chooseClient(for: scopes, grant: grant) { _ in
+            true
+        } redirectURI: { stored in
+            if let stored, connection.options.redirectURI == nil { return stored.redirectURI }
+            return try await freeRedirectURI()
         }
+    }
+
+    /// Chooses the client of a sign-in with a browser, and listens for its redirect. If the port of a registration is
+    /// taken, the registration gets another port: some services compare the complete redirect URI.
+    func chooseClient(
+        for scopes: [String], _ receiver: RedirectReceiver, _ redirect: LoopbackRedirect?
+    ) async throws -> (client: RegisteredClient, listener: LoopbackListener) {
+        var open: LoopbackListener?
         do {
-            return try await renewRegistration(in: registrations) { stored in
-                if let stored, isUsable(stored, for: scopes, grant: grant) { return stored }
-                let redirectURI =
-                    if connection.options.redirectURI == nil, let stored { stored.redirectURI } else {
-                        try await freeRedirectURI()
-                    }
-                let needed = NeededRegistration(
-                    endpoint: endpoint, redirectURI: redirectURI, scopes: scopes, grant: grant)
-                return try await registrar.updateOrRegister(needed, replacing: stored)
+            let client = try await chooseClient(for: scopes, grant: GrantType.code) { stored in
+                open = try await self.listener(of: stored, receiver)
+                return open != nil
+            } redirectURI: { _ in
+                // With a fixed port, the next sign-in can use the same port immediately.
+                let redirectURI = try await freeRedirectURI()
+                open = try await self.listener(for: receiver, at: try LoopbackRedirect(redirectURI))
+                return redirectURI
             }
+            if let open { return (client, open) }
+            return (client, try await listener(for: receiver, at: redirect))
         } catch {
-            throw error is AccountError ? error : AuthorityError(error)
+            await open?.close()
+            throw error
+        }
+    }
+
+    /// - Parameters:
+    ///   - canUse: Returns whether the redirect URI of the stored registration can be used.
+    ///   - redirectURI: Returns the redirect URI of an update or a new registration.
+    private func chooseClient(
+        for scopes: [String], grant: String, canUse: (ClientRegistration) async throws -> Bool,
+        redirectURI: (ClientRegistration?) async throws -> String
+    ) async throws -> RegisteredClient {
+        switch try await clientChoice() {
+        case nil: throw clients.notRegistered
+        case .client(let client): return client
+        case .registration(let endpoint, let registrations):
+            do {
+                return try await renewRegistration(in: registrations) { stored in
+                    if let stored, isUsable(stored, for: scopes, grant: grant), try await canUse(stored) {
+                        return stored
+                    }
+                    let needed = NeededRegistration(
+                        endpoint: endpoint, redirectURI: try await redirectURI(stored), scopes: scopes, grant: grant)
+                    return try await registrar.updateOrRegister(needed, replacing: stored)
+                }
+            } catch {
+                throw error is AccountError ? error : AuthorityError(error)
+            }
         }
     }
 
     private func renewRegistration(
         in registrations: ClientRegistrations, _ choose: (ClientRegistration?) async throws -> ClientRegistration
-    ) async throws -> SignInClient {
+    ) async throws -> RegisteredClient {
         var use: RegistrationUse?
         var earlier: ClientRegistration?
         let registration = try await registrations.renew(at: connection.name) { stored in
@@ -74,57 +107,20 @@ struct ClientChooser: Sendable {
         }
         registrar.state.noteChoice(of: registration, replacing: earlier)
         registrar.state.hold(use)
-        return SignInClient(registration, use)
-    }
-
-    /// Chooses the client of a sign-in with a browser, and listens for its redirect. If the port of a registration is
-    /// taken, the registration gets another port: some services compare the complete redirect URI.
-    func chooseClient(
-        for scopes: [String], _ receiver: RedirectReceiver, _ redirect: LoopbackRedirect?
-    ) async throws -> (client: SignInClient, listener: LoopbackListener) {
-        switch try await clientChoice() {
-        case .client(let client):
-            let listener = try await LoopbackListener.open(
-                for: receiver, at: redirect, host: connection.quirks.redirectHost)
-            return (client, listener)
-        case .registration(let endpoint, let registrations):
-            var open: LoopbackListener?
-            do {
-                let client = try await renewRegistration(in: registrations) { stored in
-                    if let stored, isUsable(stored, for: scopes, grant: GrantType.code),
-                        let listener = try await self.listener(of: stored, receiver)
-                    {
-                        open = listener
-                        return stored
-                    }
-                    // With a fixed port, the next sign-in can use the same port immediately.
-                    let redirectURI = try await freeRedirectURI()
-                    open = try await LoopbackListener.open(
-                        for: receiver, at: try LoopbackRedirect(redirectURI), host: connection.quirks.redirectHost)
-                    let needed = NeededRegistration(
-                        endpoint: endpoint, redirectURI: redirectURI, scopes: scopes, grant: GrantType.code)
-                    return try await registrar.updateOrRegister(needed, replacing: stored)
-                }
-                guard let open else { throw AuthorityError.unclear("the registration has no redirect URI") }
-                return (client, open)
-            } catch {
-                await open?.close()
-                throw error is AccountError ? error : AuthorityError(error)
-            }
-        }
+        return RegisteredClient(registration, use)
     }
 
     /// Runs `body` with the client of a sign-in, and again with a new registration if the service does not know the
     /// client.
     func registeringAgain<Value: Sendable>(
-        for scopes: [String], grant: String, _ body: (SignInClient) async throws(AuthorityError) -> Value
+        for scopes: [String], grant: String, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws -> Value {
         let chosen = try await chooseClient(for: scopes, grant: grant)
         do throws(AuthorityError) {
             return try await body(chosen)
         } catch {
-            guard case .oauthError("invalid_client", _) = error, chosen.isRegistration else { throw error }
-            registrar.state.noteRejection(of: chosen.client.id)
+            guard case .oauthError("invalid_client", _) = error, chosen.use != nil else { throw error }
+            registrar.state.noteRejection(of: chosen.id)
             return try await body(try await chooseClient(for: scopes, grant: grant))
         }
     }
@@ -140,7 +136,7 @@ struct ClientChooser: Sendable {
     ) async throws(AccountError) -> LoopbackListener? {
         let redirect = try LoopbackRedirect(stored.redirectURI)
         do {
-            return try await LoopbackListener.open(for: receiver, at: redirect, host: connection.quirks.redirectHost)
+            return try await listener(for: receiver, at: redirect)
         } catch {
             // If the user requires this redirect URI, no other port helps.
             guard connection.options.redirectURI == nil else { throw error }
@@ -148,15 +144,16 @@ struct ClientChooser: Sendable {
         }
     }
 
-    private func redirectURI(port: Int) -> String {
-        "http://\(connection.quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)"
+    private func listener(
+        for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil
+    ) async throws(AccountError) -> LoopbackListener {
+        try await LoopbackListener.open(for: receiver, at: redirect, host: connection.quirks.redirectHost)
     }
 
     private func freeRedirectURI() async throws(AccountError) -> String {
         if let redirectURI = connection.options.redirectURI { return redirectURI }
-        let listener = try await LoopbackListener.open(
-            for: RedirectReceiver(expecting: Base64URL.random()), host: connection.quirks.redirectHost)
+        let listener = try await listener(for: RedirectReceiver(expecting: Base64URL.random()))
         await listener.close()
-        return redirectURI(port: listener.port)
+        return "http://\(connection.quirks.redirectHost):\(listener.port)\(LoopbackRequest.callbackPath)"
     }
 }

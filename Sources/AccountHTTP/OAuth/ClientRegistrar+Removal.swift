@@ -2,18 +2,10 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The removal of registrations that no session uses.
 extension ClientRegistrar {
     /// See ``ServiceAuthority/removeRegistration(of:unless:)``.
-    func remove(
-        of account: Account, unless isUsed: @Sendable () async throws -> Bool
-    ) async throws(AccountError) {
+    func remove(of account: Account, unless isUsed: @Sendable () async throws -> Bool) async throws(AccountError) {
         guard let registrations = client.registrations,
             let known = try await registrations.registration(at: connection.name),
             known.clientID == account.credentials.clientID, known.management != nil

@@ -2,7 +2,7 @@ package import AccountKit
 import AccountSupport
 
 extension OAuthAuthority: ServiceAuthority {
-    private var userWay: OAuthAuthority? { if case .user = party { self } else { nil } }
+    private var userWay: OAuthAuthority? { machine == nil ? self : nil }
 
     package var passwordWay: (any PasswordAuthority)? { userWay }
     package var tokenWay: (any TokenAuthority)? { userWay }
@@ -16,7 +16,7 @@ extension OAuthAuthority: ServiceAuthority {
 
     package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
         do throws(AuthorityError) {
-            return try await service(of: account).clients.assertions.problem(isQuick: isQuick)
+            return try await service(of: account).clients.assertions?.problem(isQuick: isQuick)
         } catch {
             return error
         }

@@ -35,6 +35,13 @@ struct AuthenticatedClientTests {
         }
     }
 
+    /// A task may be cancelled before its request begins, while it connects, or while it waits for the response.
+    @Test(arguments: [nil, .connection, .sent] as [AuthorityError.Failure.Stage?])
+    func `Reports a cancellation at every stage of a request`(stage: AuthorityError.Failure.Stage?) {
+        let failure = AuthorityError.noResponse(.init(.cancelled, stage: stage))
+        #expect(AccountError(request: failure, to: "https://api.example.com").code == .cancelled)
+    }
+
     // MARK: The token
 
     @Test("Sends an API request with the token, the header fields and the body")
