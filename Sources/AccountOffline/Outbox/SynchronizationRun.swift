@@ -121,16 +121,23 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         }
         var change = entry.change
         if change.sentAt == nil { change.sentAfter = contact.latestTime }
+        // If the process ended during the attempt, or the clock was set back since then, the end of the attempt is unknown.
+        if wasSent, entry.pending.state == .sending || change.sentAt.map({ $0 > now }) == true { change.sentAt = now }
         let standing: ChangeStanding
         do {
-            standing = try await self.standing(of: change, wasSent: wasSent)
+            standing = try await collection.remote.standing(
+                of: change, wasSent: wasSent, claimed: try await collection.outbox.claimedIDs(), fetching: fetch)
         } catch {
             // Only the check failed, so the state of the change stays the same.
             return try await note(
-                ResponseOutcome(error, from: collection.remote, at: now), error, entry, ifNotDone: asBefore,
-                ifUnknown: asBefore)
+                ResponseOutcome(error, from: collection.remote, at: now), error, entry, as: change,
+                ifNotDone: asBefore, ifUnknown: asBefore)
         }
         switch standing {
+        case .pending where wasSent && mayAppear(change):
+            try await note(
+                .later("the response was lost, and the service may still carry out this change", wait: nil), nil, entry,
+                as: change, ifNotDone: .unknown, ifUnknown: .unknown)
         case .pending: try await send(entry)
         case .done(let item): try await finish(entry, item)
         case .conflict(let why): try await park(entry, .conflict, why)
@@ -141,17 +148,19 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         }
     }
 
-    private func standing(of change: Change, wasSent: Bool) async throws -> ChangeStanding {
-        let (remote, claimed) = (collection.remote, try await collection.outbox.claimedIDs())
-        let standing = try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
-        guard wasSent, change.kind == .create, standing == .pending, remote.searchDelay > .zero else { return standing }
-        try await Task.sleep(for: remote.searchDelay)
-        return try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
+    /// Returns whether the service may still create the item of an earlier attempt, or show it only later. Until then, a
+    /// second request could create a second item.
+    private func mayAppear(_ change: Change) -> Bool {
+        guard change.kind == .create, collection.remote.chosenID(for: change) == nil, let sentAt = change.sentAt else {
+            return false
+        }
+        return now.timeIntervalSince(sentAt) < collection.remote.searchDelay.seconds
     }
 
     private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
         var change = entry.change
-        if change.sentAt == nil { (change.sentAt, change.sentAfter) = (now, contact.latestTime) }
+        if change.sentAt == nil { change.sentAfter = contact.latestTime }
+        change.sentAt = now
         let request: (head: HTTPRequest, body: Data?)
         do {
             request = try collection.remote.request(for: change)
@@ -210,6 +219,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
             outcome = ResponseOutcome(error, from: collection.remote, at: now)
             failure = error
         }
+        change.sentAt = now
         if outcome == .done, failure == nil {
             noteResponse()
             try await finish(sending, item)
