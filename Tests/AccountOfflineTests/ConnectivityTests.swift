@@ -4,6 +4,7 @@ import AccountTesting
 import Foundation
 import HTTPTypes
 import Synchronization
+import TestScene
 import Testing
 
 @testable import AccountOffline
