@@ -13,7 +13,6 @@ final class PartialBlob: Sendable {
         let entityTag: String
         let offset: Int
         let total: Int?
-        let contentType: String?
     }
 
     private struct State: ~Copyable {
@@ -75,8 +74,7 @@ final class PartialBlob: Sendable {
             state.record = record
             state.content = content
             state.sealedByteCount = count * ChunkSeal.chunkByteCount
-            return Resumption(
-                entityTag: tag, offset: state.sealedByteCount, total: record.byteCount, contentType: record.contentType)
+            return Resumption(entityTag: tag, offset: state.sealedByteCount, total: record.byteCount)
         }
     }
 

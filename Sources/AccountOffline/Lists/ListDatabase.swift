@@ -84,27 +84,22 @@ struct ListDatabase: Sendable {
     func close() async { await database.settle() }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        do {
-            return try await database.read(body)
-        } catch let error as AccountError where error.code == .damaged {
-            try await makeAnew(because: error)
-            return try await database.read(body)
-        }
+        try await replacingDamage { try await database.read(body) }
     }
 
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        do {
-            return try await database.write(body)
-        } catch let error as AccountError where error.code == .damaged {
-            try await makeAnew(because: error)
-            return try await database.write(body)
-        }
+        try await replacingDamage { try await database.write(body) }
     }
 
     /// Replaces a database in which damage is detected after it was opened. The service still has all of the data.
-    private func makeAnew(because error: AccountError) async throws {
-        try await database.makeAnew(Self.schema, Self.version)
-        dropped.reason.withLock { $0 = error }
+    private func replacingDamage<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as AccountError where error.code == .damaged {
+            try await database.makeAnew(Self.schema, Self.version)
+            dropped.reason.withLock { $0 = error }
+            return try await body()
+        }
     }
 
     // MARK: Reading
