@@ -58,12 +58,11 @@ extension ListDatabase {
         try await write { database in
             let stored = try ItemWriter(database).write(sealed)
             for name in lists {
-                guard let list = try list(name, database), let top = list.stored.record.segments.first else { continue }
+                guard var list = try list(name, database), let top = list.record.segments.first else { continue }
                 try EntryWriter(list: list.number, database).insertFirst(stored, segment: top.number)
                 // The validators confirm a page without this row.
-                var record = list.stored.record
-                record.validators = nil
-                try save(record, at: list.stored.asOf, list.number, name, database)
+                list.record.validators = nil
+                try save(list, database)
             }
             try remove([stored.number], isGone: false, database)
         }
