@@ -63,14 +63,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Parameter root: The folder `folder` or a folder that contains it. The user must own this folder and all
     ///   folders below it.
     package init(
-        _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
-    ) throws(AccountError) {
-        try self.init(name, folder: folder, root: root, format: format, seal: seal, files: files, owner: nil)
-    }
-
-    init(
         _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?,
-        owner: (store: AccountStore, key: OfflineKey)?
+        owner: (store: AccountStore, key: OfflineKey)? = nil
     ) throws(AccountError) {
         guard Self.isName(name) else {
             throw AccountError(
