@@ -52,8 +52,6 @@ extension ListDatabase {
         var idleCount = 0
     }
 
-    func sealed(_ page: RemotePage, _ validators: Validators) -> SealedPage { SealedPage(page, validators, seal) }
-
     /// Stores the first page of a list. If `missingIsGone` is `true`, this method removes an item that is missing from
     /// the page from all lists.
     ///

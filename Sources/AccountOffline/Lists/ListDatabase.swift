@@ -82,8 +82,6 @@ struct ListDatabase: Sendable {
         throw replaced ?? AccountError(.inaccessible, "\(folder)/\(name) cannot be used")
     }
 
-    func close() async { await database.settle() }
-
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await replacingDamage { try await database.read(body) }
     }

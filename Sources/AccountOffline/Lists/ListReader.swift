@@ -33,7 +33,7 @@ struct ListReader<Remote: RemoteCollection>: Sendable {
         if let validators { request.add(validators) }
         let (head, body) = try await collection.transport(request, nil)
         guard head.status == .notModified, validators != nil else {
-            let page = lists.sealed(try page(head, body, at: nil), Validators(head, to: request))
+            let page = SealedPage(try page(head, body, at: nil), Validators(head, to: request), lists.seal)
             // The following pages do not belong to a pass through the whole list.
             let filled = try await ListReader(collection: collection, list: list).skippingEmptyPages(page)
             return try await storeFirst(filled, isPaging: isPaging)
@@ -109,7 +109,7 @@ struct ListReader<Remote: RemoteCollection>: Sendable {
         } else {
             stored = nil
         }
-        let page = try stored ?? lists.sealed(try page(head, body, at: cursor), Validators(head, to: request))
+        let page = try stored ?? SealedPage(try page(head, body, at: cursor), Validators(head, to: request), lists.seal)
         if let sweep {
             try await collection.checkIsCurrent()
             try await lists.note(page, of: list, in: sweep)

@@ -92,8 +92,6 @@ final class OutboxDatabase: Sendable {
                 name, in: folder, storage, isDurable: true, version: 2, schema: schema), seal: seal)
     }
 
-    func close() async { await database.settle() }
-
     // MARK: Reading
 
     func pending() async throws -> [Entry] { try await database.readOnce { try self.content($0).entries } }
@@ -341,9 +339,7 @@ extension Change {
         change.body = body
         return change
     }
-}
 
-extension Change {
     /// The change with a new ID: a service may repeat its refusal of the same idempotency key.
     var anew: Change { Change(kind, of: object, body: body, base: base, at: madeAt) }
 }
