@@ -117,7 +117,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
         let asBefore = wasSent ? ChangeState.unknown : .queued
         guard entry.change.kind == .create || !entry.change.hasLocalID else {
-            return try await park(entry, .conflict, "the item of this change was never created")
+            return try await mark(entry, as: .conflict, because: "the item of this change was never created")
         }
         var change = entry.change
         if change.sentAt == nil { change.sentAfter = contact.latestTime }
@@ -140,11 +140,12 @@ struct SynchronizationRun<Remote: RemoteCollection> {
                 as: change, ifNotDone: .unknown, ifUnknown: .unknown)
         case .pending: try await send(entry)
         case .done(let item): try await finish(entry, item)
-        case .conflict(let why): try await park(entry, .conflict, why)
-        case .gone(let why): try await park(entry, .conflict, why, isItemGone: true)
+        case .conflict(let why): try await mark(entry, as: .conflict, because: why)
+        case .gone(let why): try await mark(entry, as: .conflict, because: why, isItemGone: true)
         case .unknown:
-            try await park(
-                entry, .conflict, "the response was lost, so it is unknown whether the service carried out this change")
+            try await mark(
+                entry, as: .conflict,
+                because: "the response was lost, so it is unknown whether the service carried out this change")
         }
     }
 
@@ -165,9 +166,9 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         do {
             request = try collection.remote.request(for: change)
         } catch {
-            return try await park(
-                entry, .refused,
-                "the app cannot create a request for this change (\(error.userText)): discard the change")
+            return try await mark(
+                entry, as: .refused,
+                because: "the app cannot create a request for this change (\(error.userText)): discard the change")
         }
         try Task.checkCancellation()
         // From now on, the change counts as sent, even if this process ends.
@@ -250,24 +251,17 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         _ outcome: ResponseOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
         ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState, isItemGone: Bool = false
     ) async throws {
-        func postpone(_ state: ChangeState, _ why: String, for pause: Double?) async throws {
-            _ = try await collection.outbox.replace(
-                entry,
-                with: PendingChange(
-                    change: change ?? entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
-                    notBefore: pause.map { now.addingTimeInterval($0) }))
-        }
         func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
-            if let wait, wait > .zero {
-                // The service requests the pause for all changes.
-                try await postpone(state, why, for: nil)
-                return try await collection.outbox.pause(
-                    until: now.addingTimeInterval(Double(wait.components.seconds)), at: now, because: why)
+            guard let wait, wait > .zero else {
+                // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
+                // the same time.
+                let pause = Self.backOff(after: entry.pending.attempts) * .random(in: 0.75...1.25)
+                return try await mark(entry, as: state, because: why, change, notBefore: now.addingTimeInterval(pause))
             }
-            // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
-            // the same time.
-            let pause = Self.backOff(after: entry.pending.attempts) * .random(in: 0.75...1.25)
-            try await postpone(state, why, for: pause)
+            // The service requests the pause for all changes.
+            try await mark(entry, as: state, because: why, change)
+            try await collection.outbox.pause(
+                until: now.addingTimeInterval(Double(wait.components.seconds)), at: now, because: why)
         }
         switch outcome {
         case .done: break
@@ -276,7 +270,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         case .pause(let why, let wait): try await postpone(state, why, wait)
         case .signIn(let why):
             // Keep the state `unknown`, because the service may have applied an earlier attempt.
-            try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, for: nil)
+            try await mark(entry, as: state == .unknown ? .unknown : .waitingForSignIn, because: why, change)
             let known = error as? AccountError
             report.problem = AccountError(
                 .notSignedIn, known == nil ? "the service does not accept this session (\(why))" : why,
@@ -285,8 +279,8 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         // The service refuses only the check, and may have applied an earlier attempt.
         case .conflict(let why) where state == .unknown, .refused(let why) where state == .unknown:
             try await postpone(.unknown, why, nil)
-        case .conflict(let why): try await park(entry, .conflict, why, isItemGone: isItemGone)
-        case .refused(let why): try await park(entry, .refused, why)
+        case .conflict(let why): try await mark(entry, as: .conflict, because: why, isItemGone: isItemGone)
+        case .refused(let why): try await mark(entry, as: .refused, because: why)
         }
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
         await noteSilence(outcome, error, of: entry)
@@ -325,14 +319,16 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         isOver = true
     }
 
-    private func park(
-        _ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String, isItemGone: Bool = false
+    /// Stores a change in another state.
+    private func mark(
+        _ entry: OutboxDatabase.Entry, as state: ChangeState, because why: String, _ change: Change? = nil,
+        notBefore: Date? = nil, isItemGone: Bool = false
     ) async throws {
         _ = try await collection.outbox.replace(
             entry,
             with: PendingChange(
-                change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil,
-                isItemGone: isItemGone))
+                change: change ?? entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
+                notBefore: notBefore, isItemGone: isItemGone))
     }
 
     /// Stores the effect of a change in the lists, and then removes the change.
