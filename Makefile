@@ -72,7 +72,7 @@ fuzz: ## search for input that crashes a parser, for SECONDS=600 each
 
 # On an otherwise idle machine. The benchmarks measure the command that `make install` installs.
 bench: ## compare times with other tools and with a lower bound, and write Benchmarks/RESULTS.md
-	@Scripts/bootstrap.sh bench
+	@Scripts/bootstrap.sh benchmarks
 	@Benchmarks/run.sh
 
 speed-baseline: ## update the counts, for a commit that changes them on purpose

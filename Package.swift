@@ -391,6 +391,12 @@ for target in package.targets where target.type != .system {
     // A member can be used only where its module is imported.
     settings.append(.enableUpcomingFeature("MemberImportVisibility"))
 
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
+    // Asynchronous functions of the core run on the actor of the caller, so that loading an account changes no thread.
+    if ["AccountCrypto", "AccountSupport", "AccountKit", "AccountKitTests"].contains(target.name) {
+        settings.append(.enableUpcomingFeature("NonisolatedNonsendingByDefault"))
+    }
+
     // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0443-warning-control-flags.md
     // A warning fails the build of this package, but never the build of a package that depends on it.
     settings.append(.treatAllWarnings(as: .error))

@@ -10,12 +10,19 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
     ],
     targets: [
+        // The necessary work, with system calls and libsodium alone; `programs.py` also builds a separate program with it.
+        .target(name: "CFloor", linkerSettings: [.linkedLibrary("sodium")]),
         // The measured account.
         .target(name: "SampleAccount", dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]),
         // Creates the containers for the benchmarks of whole processes.
         .executableTarget(
             name: "bench-container",
             dependencies: ["SampleAccount", .product(name: "AccountKit", package: "swift-account-kit")]
+        ),
+        // Loads and saves an account, in turns with the floor.
+        .executableTarget(
+            name: "store-bench",
+            dependencies: ["CFloor", "SampleAccount", .product(name: "AccountKit", package: "swift-account-kit")]
         ),
         // Simulates many machines that share a session in etcd.
         .executableTarget(

@@ -11,7 +11,7 @@ def first_line(*command):
 
 def processor():
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+        return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "an unknown processor")
 
 
 def system():
@@ -20,8 +20,7 @@ def system():
 
 
 def file_system(folder):
-    return subprocess.run(
-        ["df", "--output=fstype", folder], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+    return subprocess.run(["df", "--output=fstype", folder], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
 
 
 def description(folder, versions):
@@ -29,7 +28,7 @@ def description(folder, versions):
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     commit = first_line("git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty")
     versions = {
-        "Swift": first_line("swift", "--version").removeprefix("Swift version ").split()[0],
+        "Swift": first_line(os.environ.get("SWIFT", "swift"), "--version").removeprefix("Swift version ").split()[0],
         "gcc": first_line("gcc", "-dumpfullversion"),
         "libsodium": first_line("pkg-config", "--modversion", "libsodium"),
         "hyperfine": first_line("hyperfine", "--version").split()[-1],

@@ -3,131 +3,136 @@
 import filecmp
 import os
 import shutil
-import subprocess
 
-from file_server import FileServer
-from measure import Ratio, hyperfine, number, swarm
-from report import time
+import measure
+from children import Child, Handler, Server
+from measure import Ratio, mebibytes, median_duration, number, peak
 
-# The number of rows of the large list.
-MANY = 1_000_000
+# Both tools show thirty rows.
+SHOWN = 30
+QUERY = f"SELECT json FROM entry JOIN item ON item.n = entry.item WHERE list = 1 AND segment = 1 ORDER BY position LIMIT {SHOWN}"
 
 
 class Lists:
-    def __init__(self, programs, commands, folder):
-        self.program = os.path.join(programs, "offline-bench")
-        self.plain = os.path.join(commands, "rows")
-        self.folder = os.path.join(folder, "offline")
-        os.makedirs(self.folder, mode=0o700)
-
-    def root(self, name):
-        root = os.path.join(self.folder, name)
-        os.makedirs(root, mode=0o700, exist_ok=True)
-        return root
+    def __init__(self, bench):
+        self.program = f"{bench.build}/offline-bench"
+        self.programs = bench.programs
 
     def measure(self, *words):
         """The values that the program prints, by name."""
-        output = subprocess.run(
-            [self.program, *map(str, words)], check=True, stdout=subprocess.PIPE, text=True).stdout
+        output = measure.run([self.program, *map(str, words)], None).stdout
         return {name: float(value) for name, value in (line.split() for line in output.splitlines())}
 
+    def plain(self, path, count, size):
+        """The time that plain SQLite takes to insert rows."""
+        return float(measure.run([f"{self.programs}/rows", path, str(count), str(size)], None).stdout)
 
-def run(report, programs, commands, gists, folder, rounds):
-    lists = Lists(programs, commands, folder)
-    rows = []
+    def peak(self, command):
+        return peak(f"{self.program} {command}", None)
+
+
+def found(root, name):
+    """The file with this name; `None` if there is none."""
+    return next((os.path.join(place, name) for place, _, names in os.walk(root) if name in names), None)
+
+
+def run(bench):
+    lists, report, plan, rows = Lists(bench), bench.report, bench.plan, []
 
     # Insertion.
     for size, limit in ((300, 0.5), (2048, 0.75)):
         ours, plain = [], []
-        for turn in range(rounds):
-            root = lists.root(f"insert-{turn}")
-            ours.append(lists.measure("fill", root, 100_000, size)["fill"])
-            done = subprocess.run(
-                [lists.plain, f"{root}/rows.sqlite", "100000", str(size)], check=True, stdout=subprocess.PIPE, text=True)
-            plain.append(float(done.stdout))
-            shutil.rmtree(root)
+        for _ in range(plan.rounds):
+            root = bench.root("insert")
+            ours.append(lists.measure("fill", root, plan.rows, size)["fill"])
+            plain.append(lists.plain(f"{root}/rows.sqlite", plan.rows, size))
         speed = Ratio(plain, ours)
-        report.target(
-            f"insert 100,000 rows of {size} bytes, sealed", f"≥ {limit}× the speed of plain SQLite in C", str(speed),
-            speed.median >= limit)
-        rows.append((f"insert 100,000 rows of {size} bytes", time(ours), f"plain SQLite in C: {time(plain)}", speed))
+        what = f"insert {plan.rows:,} rows of {size} bytes"
+        report.target(f"{what}, sealed", speed, f"≥ {limit}× the speed of plain SQLite in C", speed.median >= limit)
+        rows.append((what, median_duration(ours), f"plain SQLite in C: {median_duration(plain)}", speed))
 
     # Memory.
-    root = lists.root("memory")
-    memory = swarm(commands, 1, f"{lists.program} fill {root} 100000 300", dict(os.environ))[1]
+    root = bench.root("memory")
+    memory = lists.peak(f"fill {root} {plan.rows} 300")[1]
     report.target(
-        "first synchronization of 100,000 rows", "peak memory ≤ 100 MiB", mebibytes(memory), memory <= 100 << 20)
-
+        f"first synchronization of {plan.rows:,} rows, peak memory", mebibytes(memory), "≤ 100 MiB", memory <= 100 << 20)
     written = lists.measure("unchanged", root)["pages"]
-    report.target("a refresh that finds nothing new", "1 page written", f"{written:.0f}", written <= 1)
+    report.target("a refresh that finds nothing new", f"{written:.0f}", "1 page written", written <= 1)
 
     # With a concurrent reader.
-    watcher = subprocess.Popen([lists.program, "hold", root], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    watcher.stdout.readline()
-    lists.measure("fill", root, 100_000, 301)
-    log = sum(
-        os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(root) for name in names
-        if name == "Lists.sqlite-wal")
-    watcher.communicate("\n")
-    report.target("log of a synchronization with a watcher", "≤ 4 MiB", mebibytes(log), log <= 4 << 20)
+    with Child(lists.program, "hold", root) as watcher:
+        watcher.read()
+        lists.measure("fill", root, plan.rows, 301)
+        log = found(root, "Lists.sqlite-wal")
+        log = os.path.getsize(log) if log else 0
+    report.target("log of a synchronization with a watcher", mebibytes(log), "≤ 4 MiB", log <= 4 << 20)
 
-    # One page among a million rows.
-    root = lists.root("many")
-    lists.measure("fill", root, MANY, 300)
-    pages = [lists.measure("pages", root, MANY) for _ in range(rounds)]
-    first, last = [page["first"] for page in pages], [page["last"] for page in pages]
-    report.at_most(f"last page of {MANY:,} rows", Ratio(last, first), 1.2, "the first page")
-    rows.append((f"last page of {MANY:,} rows", time(last), f"first page: {time(first)}", Ratio(last, first)))
+    # One page among many rows.
+    root, count = bench.root("many"), plan.many_rows
+    lists.measure("fill", root, count, 300)
+    pages = [lists.measure("pages", root, count) for _ in range(plan.rounds)]
+    first, last = ([page[name] for page in pages] for name in ("first", "last"))
+    report.at_most(f"last page of {count:,} rows", Ratio(last, first), 1.2, "the first page")
+    rows.append((f"last page of {count:,} rows", median_duration(last), f"first page: {median_duration(first)}", Ratio(last, first)))
 
     # The whole tool.
-    lists_file = next(
-        os.path.join(place, name) for place, _, names in os.walk(root) for name in names if name == "Lists.sqlite")
-    plain = os.path.join(root, "rows.sqlite")
-    subprocess.run([lists.plain, plain, str(MANY), "300"], check=True, stdout=subprocess.DEVNULL)
-    query = (
-        "SELECT json FROM entry JOIN item ON item.n = entry.item WHERE list = 1 AND segment = 1 ORDER BY position LIMIT 30")
-    times = hyperfine({
-        "`gists list --offline`": f"{gists} list mine --offline",
-        "`sqlite3`": f"sqlite3 {plain} '{query}'",
-        "`gh --version`": "gh --version",
-    }, {"PATH": os.environ["PATH"], "HOME": root, "GISTS_HOME": root, "GISTS_API": "http://127.0.0.1:9"}, rounds)
-    tool = times["`gists list --offline`"]
-    report.at_most(f"`gists list --offline`, 30 of {MANY:,}", Ratio(tool, times["`sqlite3`"]), 4, "`sqlite3` with the same rows")
-    report.at_most("`gists list --offline`", Ratio(tool, times["`gh --version`"]), 1, "`gh --version`")
-    for name in ("`sqlite3`", "`gh --version`"):
-        rows.append((f"`gists list --offline`, 30 of {MANY:,}", time(tool), f"{name}: {time(times[name])}", Ratio(tool, times[name])))
-    rows.append((f"{MANY:,} rows of 300 bytes on the disk", mebibytes(os.path.getsize(lists_file)), f"plain: {mebibytes(os.path.getsize(plain))}", ""))
+    plain = f"{root}/rows.sqlite"
+    lists.plain(plain, count, 300)
+    tool, sqlite = bench.hyperfine(
+        {"gists": (f"{bench.gists} list mine --offline", SHOWN), "sqlite3": (f"sqlite3 {plain} '{QUERY}'", SHOWN)},
+        {"PATH": os.environ["PATH"], "HOME": root, "GISTS_HOME": root, "GISTS_API": "http://127.0.0.1:9"}).values()
+    what = f"`gists list --offline`, {SHOWN} of {count:,}"
+    report.at_most(what, Ratio(tool, sqlite), 4, "`sqlite3` with the same rows")
+    rows.append((what, median_duration(tool), f"`sqlite3`: {median_duration(sqlite)}", Ratio(tool, sqlite)))
+    sizes = [mebibytes(os.path.getsize(file)) for file in (found(root, "Lists.sqlite"), plain)]
+    rows.append((f"{count:,} rows of 300 bytes on the disk", sizes[0], f"plain: {sizes[1]}", ""))
     report.section(
         "Lists without the network",
         "AccountOffline encrypts each row. Plain SQLite has the same tables and indexes without the columns for encryption, in the "
         "same transactions of a hundred rows.", ("operation", "this package", "comparison", "ratio"), rows)
-    blobs(report, lists, commands)
-    shutil.rmtree(lists.folder)
+    shutil.rmtree(root)
+    blobs(bench, lists)
 
 
-def blobs(report, lists, commands):
-    """Downloads and uploads a file of 1 GiB, and measures how much more memory it takes than a file of 1 KiB."""
-    root, served = lists.root("blobs"), lists.root("served")
-    sizes = {"small": 1 << 10, "large": 1 << 30}
-    for name, size in sizes.items():
-        with open(os.path.join(served, name), "wb") as file:
+def blobs(bench, lists):
+    """Downloads and uploads a file, and measures how much more memory a large file takes than a file of 1 KiB."""
+    root, served = bench.root("blobs"), bench.root("served")
+    for name, size in (("small", 1 << 10), ("large", bench.plan.blob_bytes)):
+        piece = os.urandom(1 << 10)
+        with open(f"{served}/{name}", "wb") as file:
             for _ in range(size >> 10):
-                file.write(os.urandom(1 << 10))
-    server = FileServer(served)
-    try:
-        for verb, place in (("download", ""), ("upload", served + "/")):
-            seconds, memory = {}, {}
-            for name in sizes:
-                seconds[name], memory[name] = swarm(
-                    commands, 1, f"{lists.program} {verb} {root} {server.origin} {place}{name}", dict(os.environ))
-            assert verb == "download" or filecmp.cmp(os.path.join(served, "large"), os.path.join(served, "sent"), False)
-            growth = memory["large"] - memory["small"]
-            report.target(
-                f"{verb} of a blob of 1 GiB, {number(seconds['large'])} s",
-                "peak memory ≤ 32 MiB above that for 1 KiB", mebibytes(growth), growth <= 32 << 20)
-    finally:
-        server.stop()
+                file.write(piece)
+    with Server(FileHandler, folder=served) as server:
+        for verb, place in (("download", ""), ("upload", f"{served}/")):
+            _, least = lists.peak(f"{verb} {root} {server.origin} {place}small")
+            seconds, most = lists.peak(f"{verb} {root} {server.origin} {place}large")
+            if verb == "upload" and not filecmp.cmp(f"{served}/large", f"{served}/sent", False):
+                raise SystemExit("the uploaded blob differs")
+            bench.report.target(
+                f"{verb} of a blob of {mebibytes(bench.plan.blob_bytes)} in {number(seconds)} s, peak memory", mebibytes(most - least),
+                "≤ 32 MiB above that for 1 KiB", most - least <= 32 << 20)
+    shutil.rmtree(root)
+    shutil.rmtree(served)
 
 
-def mebibytes(count):
-    return f"{number(count / (1 << 20))} MiB"
+class FileHandler(Handler):
+    """Serves the files of a folder, and accepts uploads."""
+
+    def do_GET(self):
+        with open(self.server.folder + self.path, "rb") as file:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/octet-stream")
+            self.send_header("Content-Length", str(os.fstat(file.fileno()).st_size))
+            self.send_header("ETag", '"1"')
+            self.end_headers()
+            shutil.copyfileobj(file, self.wfile, 1 << 16)
+
+    def do_PUT(self):
+        rest = int(self.headers["Content-Length"])
+        with open(self.server.folder + self.path, "wb") as file:
+            while rest > 0 and (piece := self.rfile.read(min(rest, 1 << 16))):
+                file.write(piece)
+                rest -= len(piece)
+        self.send_response(201)
+        self.send_header("Content-Length", "0")
+        self.end_headers()

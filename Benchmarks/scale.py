@@ -3,11 +3,8 @@
 import os
 import shutil
 
-from measure import Ratio, hyperfine
-from report import time
-from service import Service
-
-SESSIONS = (1, 100, 10_000, 100_000)
+from children import Service
+from measure import Ratio, median_duration
 
 
 def crowd(folder, count):
@@ -23,38 +20,31 @@ def crowd(folder, count):
             os.link(shared, file)
 
 
-def run(report, account, programs, containers, rounds):
-    """Measures a session among many. The others are copies. `login` looks for their queued revocations."""
-    service = Service(programs)
-    times = {}
-    try:
-        token = os.path.join(containers.folder, "token")
+def run(bench):
+    """Measures a session alone and among many. The others are copies. `login` looks for their queued revocations."""
+    count = bench.plan.sessions
+    with Service(bench.programs) as service:
+        token = os.path.join(bench.folder, "token")
         with open(token, "w", encoding="ascii") as file:
             file.write("benchmark-access-token\n")
-        roots = {count: containers.make(f"sessions-{count}", "--issuer", service.issuer, "--session", "work") for count in SESSIONS}
-        for count, root in roots.items():
-            crowd(f"{root}/Documents/Sessions", count - 1)
+        alone, many = (bench.container(name, "--issuer", service.issuer, "--session", "work") for name in ("one-session", "many-sessions"))
+        crowd(f"{many}/Documents/Sessions", count - 1)
         # Flush the new files to the disk before measuring.
         os.sync()
-        environment = {"PATH": os.environ["PATH"], "HOME": containers.folder, "ACCOUNT_SESSION": "work"}
-        login = f"{account} login --issuer {service.issuer} --client-id bench --with-token <{token}"
-        for task, command in (("whoami --offline", f"{account} whoami --offline"), ("login --with-token", login)):
-            times[task] = hyperfine(
-                {count: f"sh -c 'ACCOUNT_HOME={root} exec {command}'" for count, root in roots.items()}, environment, rounds)
-    finally:
-        service.stop()
-        for count in SESSIONS:
-            shutil.rmtree(os.path.join(containers.folder, f"sessions-{count}"), ignore_errors=True)
-    rows = [
-        (f"{count:,}", *(cell for task in times for cell in (time(times[task][count]), Ratio(times[task][count], times[task][1]))))
-        for count in SESSIONS
-    ]
-    report.section(
+        environment = {"PATH": os.environ["PATH"], "HOME": bench.folder, "ACCOUNT_SESSION": "work"}
+        rows = []
+        for task, options, printed in (
+            ("whoami --offline", "", "alice"),
+            ("login --with-token", f" --issuer {service.issuer} --client-id bench <{token}", None),
+        ):
+            commands = {root: (f"sh -c 'ACCOUNT_HOME={root} exec {bench.account} {task}{options}'", printed) for root in (alone, many)}
+            one, crowded = bench.hyperfine(commands, environment).values()
+            ratio = Ratio(crowded, one)
+            rows.append((f"`{task}`", median_duration(one), median_duration(crowded), ratio))
+            bench.report.at_most(f"`{task}`, {count:,} sessions", ratio, 1.1, "one session")
+        shutil.rmtree(many)
+    bench.report.section(
         "Sessions in a container",
         "The commands use the session `work`, one of many in the container. A sign-in also looks twice for the queued revocations of other "
         "sessions. It finds these sessions in an index.",
-        ("sessions", "`whoami --offline`", "to one session", "`login --with-token`", "to one session"), rows)
-    for task, values in times.items():
-        ratio = Ratio(values[SESSIONS[-1]], values[1])
-        report.target(
-            f"sessions 1 → {SESSIONS[-1]:,}, `{task}`", "≤ 1.1×", str(ratio), ratio.median <= 1.1)
+        ("command", "one session", f"{count:,} sessions", "to one session"), rows)

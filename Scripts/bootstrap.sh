@@ -42,13 +42,11 @@ task=${1:?usage: bootstrap.sh TASK}
     packages=("${check[@]}" binutils:strip dpkg:dpkg-deb etcd-server:etcd etcd-client:etcdctl lintian:lintian
         mmdebstrap:mmdebstrap python3-venv:/usr/share/doc/python3-venv ca-certificates:/etc/ssl/certs/ca-certificates.crt)
     pictures=("${test[@]}" tmux:tmux chromium:chromium fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf)
-    benchmarks=("${build[@]}")
-
     # Includes the programs that AccountKit is compared with.
-    bench=("${install[@]}" "${benchmarks[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age
+    benchmarks=("${install[@]}" "${build[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h time:/usr/bin/time hyperfine:hyperfine age:age
         pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon
-        libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token
-        etcd-server:etcd etcd-client:etcdctl)
+        libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth
+        oidc-agent-cli:oidc-token etcd-server:etcd)
 }
 
 command -v swift >/dev/null || {

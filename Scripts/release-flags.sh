@@ -9,6 +9,7 @@ export SWIFT_DETERMINISTIC_HASHING=1
 # Each function gets a separate section, so that the linker can merge identical functions, and drop the functions of C libraries that
 # the program does not call. Types are created from the compiler's metadata.
 # If they were created by name, the runtime would search all conformances of the program for each type.
+# The C libraries need no unwind tables: no exception passes through them.
 flags=(
     -c release --explicit-target-dependency-import-check error -debug-info-format none
     -Xswiftc -use-ld=lld -Xswiftc -Osize
@@ -16,6 +17,7 @@ flags=(
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
     -Xlinker --icf=all
     -Xcc -ffunction-sections -Xcc -fdata-sections
+    -Xcc -fno-asynchronous-unwind-tables -Xcc -fno-unwind-tables -Xcxx -fno-exceptions
 )
 case $1 in
 static)

@@ -123,7 +123,7 @@ terminals() {
         HOME=${homes[columns]}
         terminal
         run_command 'account whoami --max-age 0'
-        picture offline 'You are still signed in'
+        picture offline 'refused'
     done
     end_terminal
 }

@@ -9,6 +9,7 @@ RESULTS is the file that `swift test --xunit-output` writes for Swift Testing (N
 
 import re
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -31,7 +32,6 @@ SERVERS = [
             "revocation": "Signs in with a password, refreshes, and revokes",
             "secret": "Tries the other client secret method once",
         },
-        "Lists both ways to send a client secret, and accepts the one of the client. Leaves the promised `iss` out of its errors. "
         "`token --scope` narrows the session, since the new refresh token has the narrower scope.",
     ),
     (
@@ -44,8 +44,8 @@ SERVERS = [
             "revocation": "Signs in with a password, refreshes, and revokes with a secret",
             "secret": "Signs in with a password, refreshes, and revokes with a secret",
         },
-        "A client without a secret may not revoke. A refresh token expires together with its access token. Access tokens of the same second are equal, so a refresh can return a token that is already revoked. `token --scope` narrows "
-        "the session.",
+        "A client without a secret may not revoke. A refresh token expires together with its access token. `token --scope` "
+        "narrows the session.",
     ),
     (
         "Django OAuth Toolkit 3.4.1",
@@ -80,8 +80,7 @@ SERVERS = [
             "refresh": "Signs in with a password, and keeps the only refresh token",
         },
         "Has no revocation endpoint; `logout` names the page at which the user signs out. Answers `invalid_request` to a refresh "
-        "token that it has forgotten. May sign user info. Cannot read a client secret with `+` or `/` in the header: add "
-        "`--client-auth post`.",
+        "token that it has forgotten. Cannot read a client secret with `+` or `/` in the header: add `--client-auth post`.",
     ),
     (
         "MCP Python SDK 2.3.0",
@@ -91,8 +90,8 @@ SERVERS = [
             "refresh": "Refreshes with single-use tokens, and detects the end",
             "secret": "Signs in with a client secret by the basic or the post method",
         },
-        "A client without a secret may not revoke. Has no user info endpoint, so the service does not identify the user: "
-        "`login --username` names the session. `token --scope` narrows the session.",
+        "A client without a secret may not revoke. Does not identify the user: `login --username` names the session. "
+        "`token --scope` narrows the session.",
     ),
     (
         "NanoIDP 3.4.0",
@@ -131,7 +130,8 @@ def table(passed):
                 problems.append(f"{server}: the test `{test}` did not pass, or does not exist")
             cells.append("yes" if test else "–")
         if note:
-            notes.append(f"{len(notes) + 1}. {server}: {note}")
+            notes.append(textwrap.fill(
+                f"{len(notes) + 1}. {server}: {note}", 140, subsequent_indent="   ", break_on_hyphens=False))
             server += f" ({len(notes)})"
         lines.append(f"| {server} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", *notes]), problems

@@ -24,6 +24,7 @@ TOLERANCE = 0.05
 MAXIMUM_PEAK_KIB = 13 * 1024
 # The limit was 25 MiB before signals, deadlines and the options of a sign-in, 26 MiB before helpers, rules and derived tokens,
 # 28.5 MB before the sign-in by URL, `mcp` and `setup`, and 29.5 MB before client keys and DPoP, which need swift-crypto.
+# `make bench` has this limit as a target.
 MAXIMUM_SIZE = 30 * 1024 * 1024
 
 # How many times as many instructions `notes account whoami --offline` may need as `account whoami --offline`.

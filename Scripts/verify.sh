@@ -54,8 +54,8 @@ clusters() {
     integration_tests ClusterTests
 }
 
-# Storms of processes, system calls, memory, keys in other programs, the format in Python, the demos, and randomized tests with all of
-# their seeds.
+# Storms of processes, system calls, memory, keys in other programs, the format in Python, the demo with etcd, and randomized tests with
+# all of their seeds.
 processes() {
     root_tests 'AccountKitSystemTests|AccountDocumentsTests|AccountOfflineTests|ReaderTests'
     integration_tests ProcessTests
@@ -96,7 +96,8 @@ pictures() {
     Scripts/screens.sh .build/artefacts/screens "$(Scripts/build.sh integration --show-bin-path)"
 }
 
-benchmarks() { SWIFT_DETERMINISTIC_HASHING=1 "$swift" build --package-path Benchmarks -c release; }
+# Each benchmark once, with the smallest sizes. It fails if it does not run, or if a compared program prints something unexpected.
+benchmarks() { Benchmarks/run.sh --short; }
 
 # MARK: Their selection
 

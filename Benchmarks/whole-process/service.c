@@ -1,5 +1,5 @@
-// Runs the loopback service for other processes. Prints its port, and at the end of standard input the processor time per
-// request.
+// Runs the loopback service for other processes. Prints its port. For each line on standard input, prints the processor time of its
+// requests in nanoseconds, and their number.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,10 +10,12 @@ int main(void) {
     if (!port) return 1;
     printf("%u\n", port);
     fflush(stdout);
-    while (getchar() != EOF) {
+    for (int character; (character = getchar()) != EOF;) {
+        if (character != '\n') continue;
+        uint64_t nanoseconds, requests;
+        loopback_usage(&nanoseconds, &requests);
+        printf("%" PRIu64 " %" PRIu64 "\n", nanoseconds, requests);
+        fflush(stdout);
     }
-    uint64_t nanoseconds, requests;
-    loopback_usage(&nanoseconds, &requests);
-    printf("%" PRIu64 " %" PRIu64 "\n", nanoseconds, requests);
     return 0;
 }

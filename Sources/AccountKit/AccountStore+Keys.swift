@@ -80,7 +80,7 @@ extension AccountStore {
     ///
     /// The function adds the new key, opens the archive with it, stores it in place of the old one if it is a key file,
     /// and then removes the old one. After a crash between these steps, the archive still opens with
-    /// the stored key. Then the other key has a slot that no key opens, until ``removeKey(_:)`` removes the slot.
+    /// the stored key, and the next rotation of the key file removes the slot of the other one.
     ///
     /// - Parameter kind: The kind of key: a passphrase or a key file. A key from a program or the environment cannot be
     ///   replaced here: add the new one, then remove the old one.
@@ -100,6 +100,8 @@ extension AccountStore {
             let openers = try await openersBeforeLock()
             let new = if stored == nil { try await source.makeKey() } else { ArchiveKey.random() }
             try await withOpenedArchive { opened, draft in
+                var opened = opened
+                if let stored { opened = try await completeRotation(of: stored, opened, openers, draft) }
                 let old = opened.keys.slots.filter { $0.kind == kind.slot && openers[$0.keyID] != nil }
                 guard !old.isEmpty else {
                     throw AccountError(
@@ -111,13 +113,30 @@ extension AccountStore {
                 let added = both.slots.last!
                 var openers = openers
                 openers[added.keyID] = try await vault.ring.opener(of: new, for: added)
-                let opened = try await draft.resealEverything(opened, with: both, openers)
+                if let stored, let previous = try await stored.key() {
+                    try await stored.rotation.previous.replace(with: previous)
+                    try await stored.rotation.next.replace(with: new)
+                }
+                opened = try await draft.resealEverything(opened, with: both, openers)
                 try await stored?.replace(with: new)
                 let only = try vault.renewedKeys(of: opened, keeping: { !old.contains($0) }, openers)
                 _ = try await draft.resealEverything(opened, with: only, openers)
+                try await stored?.endRotation()
                 if kind == .passphrase { for slot in old { try? UnlockedKeys.forget(slot.keyID) } }
             }
         }
+    }
+
+    /// Removes the slots that only the other key of an interrupted rotation opens.
+    private func completeRotation(
+        of file: KeyFile, _ opened: OpenedArchive, _ openers: Vault.Openers, _ draft: VaultDraft
+    ) async throws -> OpenedArchive {
+        let unneeded = try await slots(of: opened, openedBy: file.rotation.previous)
+            .union(slots(of: opened, openedBy: file.rotation.next))
+            .subtracting(slots(of: opened, openedBy: file))
+        guard !unneeded.isEmpty else { return opened }
+        let kept = try vault.renewedKeys(of: opened, keeping: { !unneeded.contains($0.keyID) }, openers)
+        return try await draft.resealEverything(opened, with: kept, openers)
     }
 
     private var keyFiles: [KeyFile] { vault.ring.sources.compactMap { $0 as? KeyFile } }

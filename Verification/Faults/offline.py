@@ -363,6 +363,8 @@ def run_several(programs, results, seconds, signs_out=False):
         again = json.loads(case.run("inspect")[1].splitlines()[-1])
         if found["signedIn"] or again["pending"] or again["notes"]:
             problems.append(f"after the sign-out there is {found}, and after the next sign-in {again}")
+    # The service may have requested a pause of a second.
+    time.sleep(1.1)
     for _ in range(6):
         status, text = case.run("sync")
         if status == 0:

@@ -7,10 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_LIMIT = 1 << 20, BEFORE = 66, AFTER = 60, HEADER = 128, SLOT = 160, TAG = 16, COMMITMENT = 32, BLOCK = 512 };
+enum { FILE_LIMIT = 1 << 20, BEFORE = 66, AFTER = 60, HEADER = 128, SLOT = 160, TAG = 16, COMMITMENT = 32, BLOCK = 512,
+       ADDITIONAL = HEADER + 8 * SLOT + 256 };
 
 static uint32_t number32(const unsigned char *bytes) {
     return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | (uint32_t)bytes[3] << 24;
@@ -138,36 +140,66 @@ static bool unwrap(unsigned char data_key[32], const unsigned char *slot, const 
     return opened;
 }
 
-// Verifies and decrypts the data after the slots, into plaintext.
-static bool decrypt(unsigned char *plaintext, const unsigned char *envelope, const unsigned char data_key[32],
-                    const unsigned char *context, size_t context_count) {
-    size_t header = number32(envelope + 12), ciphertext = number32(envelope + 16);
-    unsigned char keys[64], message[64], commitment[32], additional[HEADER + 8 * SLOT + 256];
+// Derives the encryption key and the key of the commitment from the data key and the header.
+static void file_keys(unsigned char keys[64], const unsigned char *envelope, const unsigned char data_key[32]) {
+    unsigned char message[64];
     memcpy(message, envelope + 64, 32);
     memcpy(message + 32, envelope + 32, 32);
     derive(keys, data_key, message, 64, "acct.v1.file");
+}
 
+static void file_commitment(unsigned char commitment[32], const unsigned char keys[64], const unsigned char *envelope,
+                            const struct floor_account *account) {
+    size_t header = number32(envelope + 12), ciphertext = number32(envelope + 16);
     crypto_generichash_blake2b_state state;
     unsigned char length[4];
     crypto_generichash_blake2b_init(&state, keys + 32, 32, 32);
     update_prefixed(&state, envelope, header);
-    update_prefixed(&state, context, context_count);
+    update_prefixed(&state, account->context, account->context_count);
     put_number32(length, 24 + ciphertext);
     crypto_generichash_blake2b_update(&state, length, 4);
     crypto_generichash_blake2b_update(&state, envelope + 96, 24);
     crypto_generichash_blake2b_update(&state, envelope + header, ciphertext);
     crypto_generichash_blake2b_final(&state, commitment, 32);
+    sodium_memzero(&state, sizeof state);
+}
+
+static size_t put_additional(unsigned char *bytes, const unsigned char *envelope, const struct floor_account *account) {
+    size_t header = number32(envelope + 12);
+    memcpy(bytes, envelope, header);
+    memcpy(bytes + header, account->context, account->context_count);
+    return header + account->context_count;
+}
+
+// Verifies and decrypts the data after the slots, into the plaintext of the account.
+static bool decrypt(struct floor_account *account, const unsigned char *envelope) {
+    size_t header = number32(envelope + 12), ciphertext = number32(envelope + 16);
+    unsigned char keys[64], commitment[32], additional[ADDITIONAL];
+    file_keys(keys, envelope, account->data_key);
+    file_commitment(commitment, keys, envelope, account);
     bool opened = sodium_memcmp(commitment, envelope + header + ciphertext, 32) == 0;
     if (opened) {
-        memcpy(additional, envelope, header);
-        memcpy(additional + header, context, context_count);
-        opened = crypto_aead_xchacha20poly1305_ietf_decrypt(plaintext, NULL, NULL, envelope + header, ciphertext,
-                                                            additional, header + context_count, envelope + 96,
-                                                            keys) == 0;
+        size_t count = put_additional(additional, envelope, account);
+        opened = crypto_aead_xchacha20poly1305_ietf_decrypt(account->plaintext, NULL, NULL, envelope + header,
+                                                            ciphertext, additional, count, envelope + 96, keys) == 0;
     }
     sodium_memzero(keys, sizeof keys);
-    sodium_memzero(&state, sizeof state);
     return opened;
+}
+
+// Encrypts the plaintext again, with the next generation, a new salt and a new nonce.
+static void seal_again(const struct floor_account *account, unsigned char *envelope) {
+    size_t header = number32(envelope + 12), ciphertext = number32(envelope + 16);
+    unsigned char keys[64], additional[ADDITIONAL];
+    for (int i = 24; i < 32 && ++envelope[i] == 0; i++) {
+    }
+    randombytes_buf(envelope + 64, 32 + 24);
+    file_keys(keys, envelope, account->data_key);
+    size_t count = put_additional(additional, envelope, account);
+    crypto_aead_xchacha20poly1305_ietf_encrypt(envelope + header, NULL, account->plaintext, account->padded_count,
+                                               additional, count, NULL, envelope + 96, keys);
+    file_commitment(envelope + header + ciphertext, keys, envelope, account);
+    sodium_memzero(keys, sizeof keys);
 }
 
 // Finds the access token and the record.
@@ -201,53 +233,77 @@ static const char *read_key(const char *path, unsigned char *key) {
     return got == 32 ? NULL : "the key file does not have 32 bytes";
 }
 
+static const char *const unreadable = "the archive does not open";
+
+// Reads the file of an archive, and checks everything that needs no key.
+static const char *read_archive(const char *path, unsigned char **file, size_t *count) {
+    const char *error = floor_read(path, FILE_LIMIT, file, count);
+    if (error) return error;
+    if (is_property_list(*file, *count) && is_envelope(*file + BEFORE, *count - BEFORE - AFTER)) return NULL;
+    free(*file);
+    return unreadable;
+}
+
 const char *floor_open(const char *archive_path, const char *key_path, const char *app, const char *session,
                        struct floor_account *account) {
-    static const char *const unreadable = "the archive does not open";
     memset(account, 0, sizeof *account);
     if (sodium_init() < 0) return "libsodium does not start";
     if (strlen(app) > 128 || strlen(session) > 64) return "a name is too long";
-    unsigned char context[256];
-    size_t context_count = put_prefixed(context, "AccountKit/1");
-    context_count += put_prefixed(context + context_count, app);
-    context_count += put_prefixed(context + context_count, session);
+    account->context_count = put_prefixed(account->context, "AccountKit/1");
+    account->context_count += put_prefixed(account->context + account->context_count, app);
+    account->context_count += put_prefixed(account->context + account->context_count, session);
 
-    unsigned char *file;
-    size_t count;
-    const char *error = floor_read(archive_path, FILE_LIMIT, &file, &count);
+    unsigned char *file = NULL, key[33];
+    size_t count = 0, unpadded = 0;
+    const char *error = read_archive(archive_path, &file, &count);
     if (error) return error;
     const unsigned char *envelope = file + BEFORE;
-    if (!is_property_list(file, count) || !is_envelope(envelope, count - BEFORE - AFTER)) {
-        free(file);
-        return unreadable;
-    }
-    // The key from the file, followed by the data key.
-    unsigned char keys[33 + 32];
-    size_t padded = number32(envelope + 16) - TAG, unpadded = 0;
-    account->plaintext = malloc(padded);
-    error = account->plaintext ? read_key(key_path, keys) : strerror(ENOMEM);
+    account->padded_count = number32(envelope + 16) - TAG;
+    account->plaintext = malloc(account->padded_count);
+    error = account->plaintext ? read_key(key_path, key) : strerror(ENOMEM);
     if (!error) {
         error = unreadable;
         size_t slots = envelope[20];
         for (size_t i = 0; i < slots && error; i++) {
             const unsigned char *slot = envelope + HEADER + SLOT * i;
-            if (slot[0] == 1 && unwrap(keys + 33, slot, envelope + 32, keys, context, context_count)) error = NULL;
+            if (slot[0] == 1
+                && unwrap(account->data_key, slot, envelope + 32, key, account->context, account->context_count))
+                error = NULL;
         }
     }
     if (!error
-        && (!decrypt(account->plaintext, envelope, keys + 33, context, context_count)
-            || sodium_unpad(&unpadded, account->plaintext, padded, BLOCK) != 0 || !read_sections(account, unpadded)))
+        && (!decrypt(account, envelope)
+            || sodium_unpad(&unpadded, account->plaintext, account->padded_count, BLOCK) != 0
+            || !read_sections(account, unpadded)))
         error = unreadable;
-    sodium_memzero(keys, sizeof keys);
+    sodium_memzero(key, sizeof key);
     free(file);
     if (error) floor_close(account);
     return error;
 }
 
+const char *floor_change(const struct floor_account *account, const char *folder, const char *archive_path,
+                         const char *lock_path) {
+    int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock < 0) return strerror(errno);
+    unsigned char *file = NULL;
+    size_t count = 0;
+    const char *error = flock(lock, LOCK_EX) < 0 ? strerror(errno) : read_archive(archive_path, &file, &count);
+    if (!error) {
+        if (number32(file + BEFORE + 16) == account->padded_count + TAG) {
+            seal_again(account, file + BEFORE);
+            error = floor_save(folder, archive_path, file, count);
+        } else {
+            error = "the archive has another size now";
+        }
+        free(file);
+    }
+    close(lock);
+    return error;
+}
+
 void floor_close(struct floor_account *account) {
-    if (!account->plaintext) return;
-    size_t count = account->record ? account->record + account->record_count - account->plaintext : 0;
-    sodium_memzero(account->plaintext, count);
+    if (account->plaintext) sodium_memzero(account->plaintext, account->padded_count);
     free(account->plaintext);
-    account->plaintext = NULL;
+    sodium_memzero(account, sizeof *account);
 }

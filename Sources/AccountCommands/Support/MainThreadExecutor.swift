@@ -21,7 +21,7 @@ package final class MainThreadExecutor: TaskExecutor {
     /// Runs a tool. Call this from `main`.
     package static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
         let executor = MainThreadExecutor()
-        BlockingWork.stays(on: executor.asUnownedTaskExecutor())
+        OwnExecutor.set(executor)
         Task(executorPreference: executor) { await body() }
         while let job = executor.nextJob() { executor.run(job) }
         dispatchMain()

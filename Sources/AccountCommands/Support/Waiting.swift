@@ -1,3 +1,5 @@
+import AccountSupport
+
 /// Shows the reason for a long wait to a user at a terminal.
 package enum Waiting {
     /// Shows a message during a long wait. If the user cancels, prints "Cancelled."
@@ -24,7 +26,7 @@ package enum Waiting {
     private static func saying<Result>(
         _ text: String, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        let notice = Task {
+        let notice = Task(executorPreference: OwnExecutor.current) {
             try await Task.sleep(for: .milliseconds(700))
             Terminal.say(text)
         }

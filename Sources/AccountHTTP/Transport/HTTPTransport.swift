@@ -177,7 +177,7 @@ final class HTTPTransport: Sendable {
         let line = "\(request.method) \(request.url.authority)\(request.url.path)"
         let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
         // Cancelling the caller does not cancel this task: the task decides whether to end the request.
-        let task = Task {
+        let task = Task(executorPreference: OwnExecutor.current) {
             let outcome = await self.outcome(
                 of: request, body, timeout: timeout, cancellations: cancellations, clock: clock)
             // The HTTP client may still wait for the body, and the caller may still wait for the connection.
@@ -215,10 +215,6 @@ final class HTTPTransport: Sendable {
                 return .halfTime
             }
             group.addTask {
-                await Self.sleep(timeout)
-                return .deadline
-            }
-            group.addTask {
                 for await _ in cancellations { break }
                 return .cancelled
             }
@@ -233,7 +229,12 @@ final class HTTPTransport: Sendable {
             while let event = await group.next() {
                 switch event {
                 case .finished(let result): return result
-                case .halfTime: if body?.isConnected != true { lookUp.begin() }
+                case .halfTime:
+                    if body?.isConnected != true { lookUp.begin() }
+                    group.addTask {
+                        await Self.sleep(timeout / 2)
+                        return .deadline
+                    }
                 case .deadline:
                     guard body?.giveUp(onlyWhileConnecting: true) ?? true else { continue }
                     let stage: AuthorityError.Failure.Stage? =

@@ -1,3 +1,4 @@
+import AccountSupport
 import Synchronization
 
 /// The token exchanges in progress. After an exchange was sent, it runs to its end even if all its callers have left.
@@ -55,7 +56,7 @@ final class Exchanges: Sendable {
     ) async throws -> Value {
         begin(limit: limit)
         let result = SharedResult<Value>()
-        let task = Task {
+        let task = Task(executorPreference: OwnExecutor.current) {
             let outcome: Result<Value, any Error>
             do {
                 outcome = .success(try await body(result))
@@ -63,7 +64,7 @@ final class Exchanges: Sendable {
                 outcome = .failure(error)
             }
             // In this order, a caller that has the value sees no exchange in progress.
-            end()
+            self.end()
             result.set(outcome)
         }
         return try await withTaskCancellationHandler {

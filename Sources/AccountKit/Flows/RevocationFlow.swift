@@ -1,3 +1,4 @@
+import AccountSupport
 import Logging
 import Synchronization
 
@@ -202,7 +203,7 @@ final class Deliveries: Sendable {
     private func start(_ state: inout State) {
         guard state.task == nil, state.signInCount == 0, let body = state.next else { return }
         state.next = nil
-        state.task = Task {
+        state.task = Task(executorPreference: OwnExecutor.current) {
             await body()
             self.state.withLock { state in
                 state.task = nil

@@ -82,9 +82,11 @@ package struct ForwardedResponse: Sendable {
                 self.replacement = replacement
             }
 
-            package mutating func next() async throws -> [UInt8]? {
+            package mutating func next() async throws -> [UInt8]? { try await next(isolation: nil) }
+
+            package mutating func next(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
                 while !isAtEnd {
-                    let piece = try await pieces.next()
+                    let piece = try await pieces.next(isolation: actor)
                     isAtEnd = piece == nil
                     let text = piece.map { replacement.next($0) } ?? replacement.last()
                     if !text.isEmpty { return text }

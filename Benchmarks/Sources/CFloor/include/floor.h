@@ -8,7 +8,12 @@
 #include <stddef.h>
 
 struct floor_account {
+    // With the padding.
     unsigned char *plaintext;
+    size_t padded_count;
+    unsigned char data_key[32];
+    unsigned char context[256];
+    size_t context_count;
     const unsigned char *access_token;
     size_t access_token_count;
     // A binary property list.
@@ -19,6 +24,11 @@ struct floor_account {
 // Reads, verifies and decrypts. Keeps key and plaintext in plain memory, which it wipes.
 const char *floor_open(const char *archive_path, const char *key_path, const char *app, const char *session,
                        struct floor_account *account);
+
+// Saves an opened account again, durably: acquires the lock, reads the file, encrypts the content with the next generation, and
+// replaces the file.
+const char *floor_change(const struct floor_account *account, const char *folder, const char *archive_path,
+                         const char *lock_path);
 
 void floor_close(struct floor_account *account);
 

@@ -38,6 +38,18 @@ package struct KeyFile: KeyProvider {
         repair = Self.restore
     }
 
+    /// The key file beside `file` that a rotation writes.
+    private init(beside file: KeyFile, extension name: String) {
+        path = "\(file.path).\(name)"
+        (folder, isInContainer, repair) = (file.folder, file.isInContainer, "remove the file")
+    }
+
+    /// The old and the new key while a rotation is in progress, so that a later rotation can complete one that a crash
+    /// interrupted.
+    var rotation: (previous: KeyFile, next: KeyFile) {
+        (KeyFile(beside: self, extension: "previous"), KeyFile(beside: self, extension: "next"))
+    }
+
     private static let restore = "restore the right key file from a backup"
 
     /// Creates the key file of the registrations in a container: `Clients/Registrations.key` in the
@@ -147,12 +159,15 @@ package struct KeyFile: KeyProvider {
 
     /// Returns the temporary files of processes that died while they wrote a key.
     package func leftovers() throws(AccountError) -> [String] {
-        let prefix = path.lastComponent + "."
+        let prefixes = [self, rotation.previous, rotation.next].map { $0.path.lastComponent + "." }
         return try mapping(folder.path) { () throws(SystemCallError) in
             try SystemCall.names(in: folder.path).filter { name in
-                guard name.hasPrefix(prefix), name.hasSuffix(".tmp") else { return false }
-                let digits = name.dropFirst(prefix.count).dropLast(4)
-                return (1...16).contains(digits.utf8.count) && digits.allSatisfy { $0.isHexDigit && !$0.isUppercase }
+                prefixes.contains { prefix in
+                    guard name.hasPrefix(prefix), name.hasSuffix(".tmp") else { return false }
+                    let digits = name.dropFirst(prefix.count).dropLast(4)
+                    return (1...16).contains(digits.utf8.count)
+                        && digits.allSatisfy { $0.isHexDigit && !$0.isUppercase }
+                }
             }.map { folder.path($0) }
         }
     }
@@ -172,8 +187,8 @@ extension KeyFile {
         }
     }
 
-    /// Replaces the stored key durably, in one step. AccountKit calls this function while the archive is locked and
-    /// opens with both keys.
+    /// Stores a key durably, in place of another one, in one step. AccountKit replaces the key of an archive while the
+    /// archive is locked and opens with both keys.
     func replace(with key: ArchiveKey) async throws {
         try await BlockingWork.run {
             try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: path) }
@@ -181,10 +196,15 @@ extension KeyFile {
     }
 
     /// Removes the key, because it no longer opens an archive.
-    func remove() async throws {
+    func remove() async throws { try await remove([path, rotation.previous.path, rotation.next.path]) }
+
+    /// Removes the keys of a rotation.
+    func endRotation() async throws { try await remove([rotation.previous.path, rotation.next.path]) }
+
+    private func remove(_ paths: [String]) async throws {
         try await BlockingWork.run {
             try mapping(path) { () throws(SystemCallError) in
-                try SystemCall.remove(path)
+                for path in paths { try SystemCall.remove(path) }
                 try SystemCall.synchronizeDirectory(folder.path)
             }
         }

@@ -1,17 +1,15 @@
-@testable import EndToEndSupport
 import Foundation
 import Testing
 
-/// Runs the scripts of `make demo` and `make fleet-demo`.
-@Suite(.queued)
-struct DemoTests {
-    @Test(arguments: ["demo.sh", "fleet-demo.sh"])
-    func `Each demo succeeds and leaves no files or processes`(_ script: String) async throws {
+/// The scripts of `make demo` and `make fleet-demo`.
+enum DemoScript {
+    /// Runs a script of `Examples`, and expects that it succeeds and leaves no files or processes.
+    static func run(_ name: String) async throws {
         try await Container.run { container in
             let folder = container.path("tmp")
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             let demo = Command(
-                words: ["bash", BuiltProducts.example(script), BuiltProducts.folder.path],
+                words: ["bash", BuiltProducts.example(name), BuiltProducts.folder.path],
                 environment: ["TMPDIR": folder, "HOME": container.path("user")])
             let outcome = try await demo.run()
             #expect(outcome.exitCode == 0, "\(outcome)")
