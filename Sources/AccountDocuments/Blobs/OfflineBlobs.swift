@@ -4,12 +4,6 @@ import AccountCrypto
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The blobs of an account, such as images and attachments: downloaded once, stored encrypted, and readable offline.
 ///
 /// ```swift

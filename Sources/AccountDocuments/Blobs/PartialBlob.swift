@@ -1,11 +1,6 @@
 import AccountKit
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An unfinished blob: the downloaded part, or the copy of an upload. The file is locked while it is open.
 final class PartialBlob: Sendable {

@@ -1,12 +1,7 @@
 #if Offline
 import AccountKit
+import AccountSupport
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The reachability of a service, according to the most recent requests.
 public enum Connectivity: Sendable, Hashable {

@@ -1,11 +1,6 @@
 #if Offline
+import AccountSupport
 import GRDB
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Single items: their stored version, their details, and the lists that contain them.
 extension ListDatabase {

@@ -1,12 +1,7 @@
 #if Offline
 import AccountCrypto
+import AccountSupport
 import GRDB
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The pages that the service sends, and the items that are gone.
 extension ListDatabase {

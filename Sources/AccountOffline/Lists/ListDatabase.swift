@@ -2,13 +2,8 @@
 import AccountKit
 import GRDB
 import AccountCrypto
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The lists and items from the service. The app can request all of this data again.
 ///

@@ -1,11 +1,6 @@
 #if Offline
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The pages after the first one.
 extension ListReader {

@@ -1,12 +1,7 @@
 #if Offline
 import AccountKit
+import AccountSupport
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Requests the pages of a list, and stores them.
 struct ListReader<Remote: RemoteCollection>: Sendable {

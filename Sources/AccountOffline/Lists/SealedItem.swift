@@ -1,11 +1,6 @@
 #if Offline
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// An encrypted item. AccountKit encrypts items before it locks the database, so that other processes wait only for the
 /// disk.

@@ -2,13 +2,8 @@
 import AccountKit
 import GRDB
 import AccountCrypto
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The database of unsent changes. Each step is durable before the next step begins.
 ///

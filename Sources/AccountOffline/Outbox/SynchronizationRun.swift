@@ -3,12 +3,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A synchronization by the holder of the lease.
 struct SynchronizationRun<Remote: RemoteCollection> {
     private let collection: OfflineCollection<Remote>

@@ -1,12 +1,7 @@
 #if Offline
 public import AccountKit
+import AccountSupport
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension OfflineCollection {
     /// The type of the lists in this collection.

@@ -4,12 +4,6 @@ import HTTPTypes
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The items of one kind that a user has at a service, with lists that are readable offline and changes that are sent
 /// when the service is reachable.
 ///

@@ -4,12 +4,6 @@ import AccountSupport
 import GRDB
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct OfflineDatabase: Sendable {
     private struct Connection: Sendable {
         let queue: DatabaseQueue
