@@ -100,11 +100,8 @@ struct DocumentFiles: Sendable {
         for name in (try? SystemCall.names(in: path)) ?? [] {
             if Self.isID(name) {
                 if !ids.contains(name) { remove(name) }
-            } else if Self.isStagedName(name), let lock = try? FileLock(directory.path(name)),
-                (try? lock.tryTake()) == true
-            {
-                // Remove the file under the lock, so that a process that has just created it does not begin to copy.
-                remove(name)
+            } else if Self.isStagedName(name) {
+                SystemCall.removeUnlessLocked(directory.path(name))
             }
         }
     }

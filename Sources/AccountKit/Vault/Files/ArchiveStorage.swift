@@ -2,7 +2,7 @@ package import AccountSupport
 
 /// A storage for archives: files of one machine, memory for tests, or a database that several machines share.
 ///
-/// Each storage must meet these requirements, which `ArchiveStorageConformance` in `AccountTesting` checks:
+/// Each storage must meet these requirements, which `ArchiveStorageConformance` in `TestScene` checks:
 ///
 /// - A read returns the bytes of a single write, and a revision that differs from the revision of any other bytes of
 ///   the entry.
