@@ -185,7 +185,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         do {
-            try Terminal.printText(help(for: error, showingAll: showsAll, tool: CommandLine.toolName) + "\n")
+            let text = help(for: error, showingAll: showsAll, tool: CommandLine.toolName)
+            let isScript = HelpDetail.generatesCompletions
+            try Terminal.printText((isScript ? CompletionScript.separatingMachine(text) : text) + "\n")
             return code
         } catch let error as AccountError {
             Terminal.say(error)

@@ -94,12 +94,12 @@ public final class AccountStore: Sendable {
         self.init(flows)
     }
 
-    /// Returns a store for the same session that may replace an archive that other machines may be able to open.
+    /// Returns a store for the same session that may replace an archive that this machine may only be unable to open now.
     ///
-    /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store does not change an archive that does not
-    /// open here: signing in and signing out fail with the reason. With the returned store, signing in and signing out
-    /// move the archive aside instead, as on storage of one machine. Ask the user first, because all machines that
-    /// share the storage are affected:
+    /// A store does not sign out of an archive whose key is missing. If machines share the storage
+    /// (``ArchiveStorage/sharedPlace``), a store does not change any archive that does not open here: signing in and
+    /// signing out fail with the reason. With the returned store, signing in and signing out move the archive aside
+    /// instead. Ask the user first, because all machines that share the storage are affected:
     ///
     /// - After a sign-in, these machines need the keys of this store.
     /// - After a sign-out, these machines are signed out.
@@ -125,11 +125,8 @@ public final class AccountStore: Sendable {
 
     package var isShared: Bool { vault.isShared }
 
-    /// Returns whether a shared storage contains an archive, even if it cannot be opened.
-    package func hasSharedArchive() async throws -> Bool {
-        guard isShared else { return false }
-        return try await vault.storage.read(.account) != nil
-    }
+    /// Returns whether there is an archive, even if it cannot be opened.
+    package func hasArchive() async throws -> Bool { try await vault.storage.read(.account) != nil }
 
     // MARK: The shared account
 

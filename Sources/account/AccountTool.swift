@@ -64,8 +64,8 @@ enum StandAlone: AccountApplication {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown",
                 hint:
-                    "sign in again with the URL of the service, as in `\(CommandLine.toolName) login https://auth.example.com`"
-            )
+                    "sign in again, and name the service, as in `\(CommandLine.toolName) login https://auth.example.com`; "
+                    + "for another session than the default, add --session NAME")
         }
         // The known services require a registered client ID, unless the user may operate them.
         let home = try KnownService.at(issuer)

@@ -1,5 +1,6 @@
 import AccountKit
 import ArgumentParser
+import Logging
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -81,7 +82,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         if kind != .command, !command.isEmpty {
             throw ValidationError(
                 "a key of kind \(kind.rawValue) accepts no program",
-                hint: "use `\(CommandLine.toolName) key add command`")
+                hint: "omit the program, or use `\(CommandLine.toolName) key add command -- PROGRAM`")
         }
     }
 
@@ -195,11 +196,21 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         for source in sources {
             let keySource = source.keySource(of: context.session, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
-            // Keep a source whose key is unavailable: the key may open a remaining slot.
-            let key = try? await keySource.provider(in: context.container, session: context.session).key()
-            if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
+            if !slots.isEmpty, await !hasKey(keySource, context) || slots.contains(where: \.isAvailable) {
+                used.append(source)
+            }
         }
         return used.isEmpty ? sources : used
+    }
+
+    /// Returns whether the key of a source is available. A source without its key is kept: the key may open a remaining slot.
+    private func hasKey(_ source: KeySource, _ context: CommandContext<App>) async -> Bool {
+        do {
+            return try await source.provider(in: context.container, session: context.session).key() != nil
+        } catch {
+            context.logger?.warning("a key cannot be read", metadata: ["error": "\(error)"])
+            return false
+        }
     }
 }
 
@@ -274,10 +285,10 @@ private struct KeyDocument: Encodable {
         }
         if !rows.isEmpty { try Terminal.printTable(["ID", "KIND", "CREATED", "STATE"], rows) }
         for source in sources where slots.isEmpty {
-            try Terminal.printLine("at the next sign-in: \(source.text)")
+            try Terminal.printLine(styled: "at the next sign-in: \(given: source.text)")
         }
         for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.rawValue }) {
-            try Terminal.printLine("only for the next archive: \(source.text)")
+            try Terminal.printLine(styled: "only for the next archive: \(given: source.text)")
         }
     }
 }

@@ -56,12 +56,11 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
         let replaced = try await context.preferences.changeRules { [rule] in $0.add(rule) }
         if options.json { return try JSONDocument.print(RuleDocument(rule)) }
         let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
-        Terminal.say(.success, "Programs use session \(rule.session) at \(rule.text)\(previous).")
+        Terminal.say(.success, "Programs use session \(given: rule.session) at \(given: rule.text)\(given: previous).")
         // If the store is unreachable, omit this note: the rule is already saved.
         if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
-            Terminal.say(
-                "No user is signed in to that session yet: run `\(context.hint(for: rule.session).command("login"))`."
-            )
+            let login = context.hint(for: rule.session).command("login")
+            Terminal.say(nil, "No user is signed in to that session yet: run `\(given: login)`.")
         }
     }
 }
@@ -79,9 +78,12 @@ struct RuleListCommand<App: AccountApplication>: AccountSubcommand {
         let rules = try context.preferences.rules().sorted.filter { session == nil || $0.session == session }
         if options.json { return try JSONDocument.print(["rules": rules.map(RuleDocument.init)]) }
         guard !rules.isEmpty else {
+            let (place, add) = (
+                session.map { " for session \($0)" } ?? "", context.hint.command("rule add https://git.example.com")
+            )
             return Terminal.say(
-                "There are no rules\(session.map { " for session \($0)" } ?? ""), so other programs get no tokens. "
-                    + "Add one with `\(context.hint.command("rule add https://git.example.com"))`.")
+                nil,
+                "There are no rules\(given: place), so other programs get no tokens. Add one with `\(given: add)`.")
         }
         try Terminal.printTable(
             ["SESSION", "URL", "USER NAME", "DIRECTORY"],
@@ -122,7 +124,9 @@ struct RuleRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 "no matching rule for \(url)", hint: "run `\(context.tool) rule list` to see all rules")
         }
         if options.json { return try JSONDocument.print(["removed": removed.map(RuleDocument.init)]) }
-        for rule in removed { Terminal.say("Programs no longer use session \(rule.session) at \(rule.text).") }
+        for rule in removed {
+            Terminal.say(nil, "Programs no longer use session \(given: rule.session) at \(given: rule.text).")
+        }
     }
 }
 
@@ -167,9 +171,9 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
         } else if let rule {
             try Terminal.printLine(rule.session.rawValue)
         } else {
+            let add = context.hint.command("rule add \(url.origin)")
             Terminal.say(
-                "No rule for \(url), so programs get no token for it. Add one with "
-                    + "`\(context.hint.command("rule add \(url.origin)"))`.")
+                nil, "No rule for \(given: url), so programs get no token for it. Add one with `\(given: add)`.")
         }
         if let problem { throw problem }
         if rule == nil { throw ExitCode.failure }

@@ -12,8 +12,8 @@ struct Flows: Sendable {
     /// Decides whether a sign-in replaces the account of another user; `nil` if each sign-in does.
     var replacementHandler: ReplacementHandler?
 
-    /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
-    /// share.
+    /// Whether AccountKit may replace or remove each archive that cannot be opened, even on storage that several machines
+    /// share, and even if only its key is missing.
     var replacesUnreadable = false
 
     /// Whether the store itself revokes the tokens in the queue. If not, its caller does so.
@@ -21,8 +21,17 @@ struct Flows: Sendable {
 
     init(_ vault: Vault) { self.vault = vault }
 
-    /// Whether an archive that cannot be opened stays in place, because another machine may have its key.
-    var keepsUnreadable: Bool { vault.isShared && !replacesUnreadable }
+    /// Whether a sign-in moves aside an archive that fails to open with this error. On storage that machines share, the
+    /// archive stays in place, because another machine may have its key.
+    func mayReplace(_ error: AccountError) -> Bool {
+        error.isAboutContent && (replacesUnreadable || !vault.isShared)
+    }
+
+    /// Whether a sign-out does. An archive whose key is only missing stays, because with the key its tokens can still be
+    /// revoked.
+    func mayRemove(_ error: AccountError) -> Bool {
+        mayReplace(error) && (replacesUnreadable || error.code != .noKey)
+    }
 
     /// The key of a refresh. Tasks with the same key share one refresh.
     struct Request: Sendable {

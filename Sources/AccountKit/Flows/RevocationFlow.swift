@@ -28,16 +28,15 @@ extension Flows {
             report = RevocationReport(isTriedLater ? .queued(failure) : .refused(failure), of: account)
         }
         guard var pending else { return report }
-        if report.outcome.failure != nil {
-            let isRefusal = if case .refused = report.outcome { true } else { false }
-            pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
-            report.isGivenUp = pending.payload.refusalCount >= QueuedRevocation.maximumRefusalCount
-        }
+        let isRefusal = if case .refused = report.outcome { true } else { false }
+        report.isFirstRefusal = isRefusal && pending.payload.refusalCount == 0
+        if report.outcome.failure != nil { pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now) }
+        let isGivenUp = pending.payload.refusalCount >= QueuedRevocation.maximumRefusalCount
         // After a failure, either another process has already changed the entry, or the service will accept the next delivery
         // as done (RFC 7009, section 2.2).
         await vault.attempt(orLog: "the queue of revocations could not be changed", .debug) {
             try await vault.change(timeout: vault.briefTimeout) { draft in
-                if report.outcome.failure == nil || report.isGivenUp {
+                if report.outcome.failure == nil || isGivenUp {
                     try await draft.revocations.remove(pending)
                 } else {
                     try await draft.revocations.update(pending)
@@ -231,8 +230,8 @@ package struct RevocationReport: Sendable, Hashable {
 
     package let outcome: RevocationOutcome
 
-    /// Whether the service has refused so often that AccountKit does not ask it again.
-    package internal(set) var isGivenUp = false
+    /// Whether the service refused to revoke queued tokens that it had not refused before.
+    package internal(set) var isFirstRefusal = false
 
     init(_ outcome: RevocationOutcome, of account: Account) {
         issuer = account.issuer

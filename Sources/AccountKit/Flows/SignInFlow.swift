@@ -97,18 +97,21 @@ extension Flows {
         }
     }
 
-    func mayReplace(_ error: AccountError) -> Bool { error.isAboutContent && !keepsUnreadable }
-
     /// Makes sure that the account of a sign-in can be saved, before a code or token is spent.
     func prepareSignIn() async throws(AccountError) {
         // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
         switch await vault.stored() {
         case .present: break
-        case .unreadable(let error) where !mayReplace(error): throw error
-        case .unreadable(let error):
+        case .unreadable(let unreadable) where !mayReplace(unreadable): throw unreadable
+        case .unreadable(let unreadable):
             let hasOtherKinds = try await AccountError.wrappingErrors { try await vault.hasOtherKindsOfKeys() }
-            guard !hasOtherKinds else { throw error }
-            try await vault.ring.prepare()
+            guard !hasOtherKinds else { throw unreadable }
+            do throws(AccountError) {
+                try await vault.ring.prepare()
+            } catch  where unreadable.code == .noKey && error.code != .cancelled {
+                // The key that is missing here would open the archive.
+                throw unreadable
+            }
         case .absent: try await vault.ring.prepare()
         }
         try await vault.change { draft in

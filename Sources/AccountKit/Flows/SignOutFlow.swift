@@ -18,7 +18,8 @@ struct SignOutFlow: Sendable {
 
     let revokesTokens: Bool
 
-    var keepsUnreadable = false
+    /// Whether an archive that fails to open with an error is moved aside.
+    let mayRemove: @Sendable (AccountError) -> Bool
 
     func run(_ vault: any FlowVault) async -> Result<Ended, AccountError> {
         do throws(AccountError) {
@@ -37,7 +38,7 @@ struct SignOutFlow: Sendable {
                 return .success(.account(account, try await remove(account, revision, draft)))
             // An archive that cannot be reached cannot be moved either.
             case .unreadable(let error):
-                guard error.isAboutContent, !keepsUnreadable else { throw error }
+                guard mayRemove(error) else { throw error }
                 return .success(.quarantined(place: try await draft.quarantine(signOut)))
             }
         } catch {
@@ -65,8 +66,7 @@ struct SignOutFlow: Sendable {
 extension Flows {
     func signOut(with authority: (any AccountAuthority)?) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: vault.clock.now)
-        let flow = SignOutFlow(
-            signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: keepsUnreadable)
+        let flow = SignOutFlow(signOut: signOut, revokesTokens: authority != nil, mayRemove: mayRemove)
         switch try await flow.run(vault).get() {
         case .noUser(let removedData):
             return SignOutReport(account: nil, revocation: .notNeeded, removedKeptData: removedData)

@@ -59,6 +59,8 @@ package struct KeyFile: KeyProvider {
 
     package var kind: KeyKind { .keyFile }
 
+    package var place: String? { "at \(path.shellWord)" }
+
     /// Returns the key in the file; `nil` if there is no file.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if other users can read the file, if it belongs

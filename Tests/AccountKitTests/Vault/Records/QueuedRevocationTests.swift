@@ -81,12 +81,12 @@ struct QueuedRevocationTests {
         clock.advance(by: .seconds(239))
         #expect(await store.deliverRevocations { _ in refusing }.isEmpty)
         clock.advance(by: .seconds(1))
-        #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [false])
+        #expect(await store.deliverRevocations { _ in refusing }.map(\.isFirstRefusal) == [false])
         let pending = try #require(await store.vault.revocations.readable().first).payload
         #expect(pending.attemptCount == 3 && pending.refusalCount == 2)
         #expect(pending.date == Fixture.now.addingTimeInterval(60))
         clock.advance(by: .seconds(86_400))
-        #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [true])
+        #expect(await store.deliverRevocations { _ in refusing }.map(\.isFirstRefusal) == [false])
         #expect(try await store.pendingRevocations().isEmpty)
     }
 

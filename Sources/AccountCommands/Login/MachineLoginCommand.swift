@@ -3,18 +3,17 @@ import ArgumentParser
 
 /// A sign-in without a user: as a client, or with the identity of a workload.
 struct MachineLoginCommand<App: AccountApplication>: AccountSubcommand {
-    /// ``GivenArguments`` joins the two words. Completion scripts cannot contain the name, and offer `machine` as the
-    /// argument of `login`.
+    /// ``GivenArguments`` joins the two words. A completion script cannot contain the joined name.
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "login machine", abstract: "Sign in without a user.",
+            commandName: HelpDetail.generatesCompletions ? "machine" : "login machine",
+            abstract: "Sign in without a user.",
             discussion: """
                 Signs in as a client, with a secret or a key, or with the identity that a platform gives to this \
                 program. The client secret is in \(App.clientSecretVariable), unless an option names another source.
 
                 \(examples.map(HelpText.example).joined(separator: "\n"))
-                """,
-            shouldDisplay: !HelpDetail.generatesCompletions)
+                """)
     }
 
     private static var examples: [String] {
@@ -64,7 +63,10 @@ struct MachineLoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        var login = LoginCommand(self)
+        var login = try LoginCommand<App>.parse([])
+        (login.url, login.serviceName, login.replace) = (url, serviceName, replace)
+        (login.issuer, login.request, login.machine) = (issuer, request, machine)
+        (login.session, login.otherOptions) = (session, otherOptions)
         if !machine.isGiven, await context.archive.load().account?.credentials.machine == nil {
             login.machine.clientCredentials = true
         }

@@ -1,38 +1,11 @@
 import AccountKit
 import AccountSupport
-import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// The ways to sign in.
-extension LoginCommand {
-    func signInOnDevice(
-        _ store: AccountStore, _ authority: any ServiceAuthority, _ question: ReplacementQuestion<App>
-    ) async throws -> Account {
-        guard let authority = authority.deviceWay else {
-            throw AccountError(
-                .invalidArgument, "this service offers no sign-in on another device", hint: "omit --device")
-        }
-        var countdown: Countdown?
-        defer { countdown?.stop() }
-        return try await store.signIn(with: authority) { authorization in
-            try await DevicePrompt.show(
-                authorization, withQRCode: ways.qr, asJSON: options.json)
-            let started = Countdown(from: authorization.lifetime)
-            countdown = started
-            question.beforeAsking { started?.stop() }
-        }
-    }
-
+/// The sign-in with a browser on this machine or another one.
+extension SignInAttempt {
     /// Signs in with the browser. Falls back to a sign-in on another device, unless the user requested the browser.
-    func signInWithBrowserOrDevice(
-        _ store: AccountStore, _ authority: any ServiceAuthority, _ question: ReplacementQuestion<App>
-    ) async throws -> Account {
-        guard let browserAuthority = authority.browserWay else {
+    func withBrowserOrDevice() async throws -> Account {
+        guard let authority = plan.authority.browserWay else {
             throw AccountError(.invalidArgument, "this service offers no sign-in with a browser", hint: "omit --web")
         }
         var isShown = false
@@ -47,13 +20,13 @@ extension LoginCommand {
             lines.end()
         }
         do {
-            return try await store.signIn(with: browserAuthority) { signIn in
+            return try await store.signIn(with: authority) { signIn in
                 isShown = true
-                if ways.paste { return try receivePasted(signIn, from: lines) }
+                if command.ways.paste { return try receivePasted(signIn, from: lines) }
                 let url = signIn.url
-                let acceptsPasted = Terminal.isTerminal(.input) && !options.json
+                let acceptsPasted = Terminal.isTerminal(.input) && !context.options.json
                 if acceptsPasted { lines.begin() }
-                if options.json {
+                if context.options.json {
                     try BrowserPrompt.print(signIn)
                 } else {
                     Terminal.say(
@@ -63,9 +36,10 @@ extension LoginCommand {
                 }
                 if acceptsPasted { reader = Task { await Self.receiveLines(signIn, from: lines) } }
                 if App.acceptsIssuer {
+                    let text = reminderText
                     reminder = Task {
                         try await Task.sleep(for: .seconds(30))
-                        Terminal.say(reminderText(for: authority))
+                        Terminal.say(text)
                     }
                 }
                 question.beforeAsking { [reader, reminder] in
@@ -90,19 +64,19 @@ extension LoginCommand {
                 }
             }
         } catch {
-            let isFinal = error.code != .misconfigured || isShown || ways.web || ways.paste
-            guard !isFinal, authority.deviceWay != nil else { throw error }
+            let isFinal = error.code != .misconfigured || isShown || command.ways.web || command.ways.paste
+            guard !isFinal, plan.authority.deviceWay != nil else { throw error }
             do {
-                return try await signInOnDevice(store, authority, question)
-            } catch let second as AccountError where authority.namingAPI != nil {
+                return try await onDevice()
+            } catch let second as AccountError where plan.authority.namingAPI != nil {
                 // Report why the browser cannot be used. The second error only says that there is no other way to sign in.
                 throw second.code == .misconfigured ? error : second
             }
         }
     }
 
-    private func reminderText(for authority: any ServiceAuthority) -> String {
-        let isRegistered = issuer.clientID == nil && authority.namingAPI != nil
+    private var reminderText: String {
+        let isRegistered = command.issuer.clientID == nil && plan.authority.namingAPI != nil
         return isRegistered
             ? "Still waiting for the browser. If it shows an error, the service may no longer know the registration of "
                 + "this tool: press Ctrl-C, and add --register to register it again."
@@ -165,7 +139,7 @@ extension LoginCommand {
         let isTerminal = Terminal.isTerminal(.input)
         if isTerminal { lines.begin() }
         defer { lines.end() }
-        if options.json {
+        if context.options.json {
             try BrowserPrompt.print(signIn)
         } else {
             Terminal.say(
@@ -184,95 +158,6 @@ extension LoginCommand {
                 guard isTerminal else { throw error }
                 Terminal.say(error.userText)
             }
-        }
-    }
-
-    func signInWithToken(
-        _ store: AccountStore, _ authority: any ServiceAuthority, _ hint: CommandHint, asks: Bool
-    ) async throws -> Account {
-        guard let authority = authority.tokenWay else {
-            throw AccountError(
-                .invalidArgument, "this service cannot identify the user of a token", hint: "omit --with-token")
-        }
-        if asks {
-            return try await store.signIn(with: authority) {
-                try LoginConversation<App>.secret("Access token: ").trimmed
-            }
-        }
-        if Terminal.isTerminal(.input) {
-            throw AccountError(
-                .invalidArgument,
-                "--with-token reads the token from standard input, which is a terminal here",
-                hint: tokenAdvice(hint))
-        }
-        return try await store.signIn(with: authority) {
-            guard let token = try Terminal.readSecretLine(of: .token) else {
-                throw AccountError(
-                    .invalidArgument, "no token on standard input: it is empty", hint: tokenAdvice(hint))
-            }
-            return token
-        }
-    }
-
-    /// Says how to pass a token, with the service in the options.
-    func tokenAdvice(_ hint: CommandHint) -> String {
-        let options = [
-            serviceName.map { "--service \($0.shellWord)" }, issuer.issuer.map { "--issuer \($0.shellWord)" },
-            "--with-token < FILE",
-        ]
-        let command = hint.command(
-            "login" + (url.map { " \($0.shellWord)" } ?? ""), options.compactMap(\.self).joined(separator: " "))
-        return "use `\(command)`, or pipe the token from your password manager"
-    }
-
-    func signInWithPassword(
-        _ store: AccountStore, _ authority: any ServiceAuthority, goesBack: Bool
-    ) async throws -> Account {
-        guard let authority = authority.passwordWay else {
-            throw AccountError(.invalidArgument, "this service does not accept passwords", hint: "omit --password")
-        }
-        let canPrompt = Terminal.isTerminal(.input)
-        guard canPrompt || ways.passwordStdin && username != nil else {
-            let missing = [ways.passwordStdin ? nil : "--password-stdin", username == nil ? "--username NAME" : nil]
-            throw AccountError(
-                .invalidArgument, "there is no terminal for a prompt",
-                hint: "add " + missing.compactMap(\.self).joined(separator: " and "))
-        }
-        var attempt = 1
-        while true {
-            do {
-                // Prompt inside the sign-in: if it fails before it needs the password, the user is not asked for one.
-                return try await store.signIn(with: authority) { try enteredPassword(goesBack: goesBack) }
-            } catch {
-                guard error.isWrongPassword, !ways.passwordStdin, attempt < Self.passwordAttempts else { throw error }
-                Terminal.say(.failure, "Wrong user name or password (attempt \(attempt) of \(Self.passwordAttempts)).")
-                attempt += 1
-            }
-        }
-    }
-
-    private static var passwordAttempts: Int { 3 }
-
-    private func enteredPassword(goesBack: Bool) throws -> (username: String, password: Secret) {
-        let username = try username ?? Terminal.prompt("User name: ")
-        if goesBack, self.username == nil, username == "b" { throw StepBack.error }
-        guard ways.passwordStdin else {
-            let ask = goesBack ? LoginConversation<App>.secret : Terminal.promptForSecret
-            return (username, try ask("Password for \(username): "))
-        }
-        guard let password = try Terminal.readSecretLine(of: .password) else {
-            throw AccountError(.invalidArgument, "no password on standard input: the first line is empty")
-        }
-        return (username, password)
-    }
-}
-
-extension AccountError {
-    /// Whether the service refused the user name or the password.
-    fileprivate var isWrongPassword: Bool {
-        switch requestFailure?.failureOfRequest {
-        case .oauthError("invalid_grant", _)?, .unauthorized?: code == .signInRefused
-        default: false
         }
     }
 }

@@ -1,63 +1,10 @@
 import AccountKit
 import AccountSupport
+import Logging
 
 /// Asks the user on a terminal for everything that a sign-in needs. For each answer there is an option, and
 /// ``equivalentCommand`` shows these options.
 struct LoginConversation<App: AccountApplication> {
-    /// The answers of the user.
-    struct Answers {
-        /// The new session to sign in to; `nil` for the session of the command.
-        var session: SessionName?
-        var serviceName: String?
-
-        /// The URL of an API or of an authorization server.
-        var url: String?
-        var issuer: String?
-
-        /// The authorization server that the user chose among those that the API names.
-        var server: String?
-        var clientID: String?
-        var clientSecret: Secret?
-        var way: SignInWay?
-
-        /// The way that the client of the user must support, also if ``way`` is `nil` because it needs no option.
-        var expectedWay: SignInWay?
-
-        /// The service at the ``url``.
-        var service: SignInService?
-
-        /// Whether the sign-in needs the ID of a client that the user registered, or the default client ID.
-        var needsClientID = false
-
-        /// Where the service at the ``url`` may describe how to register a client.
-        var documentation: String?
-
-        /// At a URL, `login` chooses the first way without an option.
-        mutating func choose(_ chosen: SignInWay, isFirst: Bool) {
-            way = url != nil && isFirst ? nil : chosen
-            expectedWay = chosen
-        }
-
-        /// The options that replace these answers.
-        func options(withSession: Bool) -> [String] {
-            var words = url.map { [$0] } ?? []
-            if let session, withSession { words += ["--session", session.rawValue] }
-            if let serviceName { words += ["--service", serviceName] }
-            if let issuer = issuer ?? server, issuer.withoutEndingSlash != url?.withoutEndingSlash {
-                words += ["--issuer", issuer]
-            }
-            if let clientID { words += ["--client-id", clientID] }
-            switch way {
-            case .device?: words.append("--device")
-            case .browser?: words.append("--web")
-            case .password?: words.append("--password")
-            case .token?: words.append("--with-token")
-            case .client?, nil: break
-            }
-            return words
-        }
-    }
-
     let context: CommandContext<App>
 
     /// Whether the user can answer questions.
@@ -233,7 +180,8 @@ struct LoginConversation<App: AccountApplication> {
             service.usesDefaultScopes = command.request.defaultScopes ?? service.scopes.isEmpty
             service.clientMetadataURL = command.authorization.clientMetadataURL
             let api = try context.authority(for: service, timeout: .seconds(30))
-            let chosen = try await command.choosingServer(of: api, expecting: nil, in: context)
+            let chosen = try await SignInPlanner(command: command, context: context, answers: nil)
+                .choosingServer(of: api)
             // Only the choice among several servers needs an option.
             let server = chosen.issuer
             let requiresClientID = try await chosen.requiresClientID()
@@ -257,8 +205,7 @@ struct LoginConversation<App: AccountApplication> {
         // The user may have entered the URL of the service itself.
         if let url = answers.url, url != service.issuer, url != service.issuer + "/" {
             let what = isToken ? "token" : "password"
-            try LoginCommand<App>.confirm(
-                "\n\(service.apiPlace) names \(service.issuer). Send your \(what) there? [y/N] ", naming: service)
+            try service.confirm("\n\(service.apiPlace) names \(service.issuer). Send your \(what) there? [y/N] ")
         }
         answers.issuer = service.issuer
     }
@@ -357,9 +304,14 @@ struct LoginConversation<App: AccountApplication> {
 
     private func knownService(at url: String) -> ServiceDescription? {
         let service = AccountService(issuer: url, clientID: "-")
-        // The URL of an API need not be valid for an issuer.
-        let issuer = (try? context.authority(for: service, timeout: .seconds(10)))?.issuer
-        return App.services.first { $0.issuer == issuer }
+        do {
+            let issuer = try context.authority(for: service, timeout: .seconds(10)).issuer
+            return App.services.first { $0.issuer == issuer }
+        } catch {
+            // The URL of an API need not be valid for an issuer.
+            context.logger?.debug("the URL is not that of a known service", metadata: ["error": "\(error)"])
+            return nil
+        }
     }
 
     private func choose(_ question: String, _ choices: [String]) throws -> Int {

@@ -1,6 +1,5 @@
 import AccountKit
 import AccountSupport
-import ArgumentParser
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -9,41 +8,13 @@ import Foundation
 #endif
 
 /// The sign-in without a user: as a client, or with the identity of a workload.
-extension LoginCommand {
-    // MARK: Options
-
-    /// Refuses options that are meaningless for a sign-in without a user.
-    func validateMachine() throws {
-        guard machine.isGiven else { return }
-        let option = machine.clientCredentials ? "--client-credentials" : "--workload"
-        let others = [("--client-auth", request.clientAuth != nil && machine.workload != nil)] + userOptions
-        if let other = others.first(where: \.isGiven) {
-            throw ValidationError("\(option) cannot be combined with \(other.name)")
-        }
-    }
-
-    /// The options that are meaningless for a sign-in without a user.
-    var userOptions: [(name: String, isGiven: Bool)] {
-        [
-            ("--device", ways.device), ("--web", ways.web), ("--paste", ways.paste), ("--password", ways.password),
-            ("--password-stdin", ways.passwordStdin), ("--with-token", ways.withToken), ("--username", username != nil),
-            ("--step-up", stepUp), ("--register", register), ("--redirect-uri", authorization.redirectURI != nil),
-            ("--parameter", !authorization.parameters.isEmpty), ("--default-scopes", request.defaultScopes == true),
-            ("--client-metadata-url", authorization.clientMetadataURL != nil), ("--dpop", authorization.dpop == true),
-        ]
-    }
-
-    private var hasUserOptions: Bool { userOptions.contains(where: \.isGiven) }
-
-    // MARK: Signing in
-
+extension SignInPlanner {
     /// Returns the account of a client without a user, to sign in as the same client again; `nil` if the session belongs
     /// to a user, or if an option or answer says how or where to sign in.
-    func repeatedMachine(
-        in context: CommandContext<App>, answering answers: LoginConversation<App>.Answers?
-    ) async -> Account? {
-        guard machine.isGiven || !choosesWay && !hasUserOptions, serviceName == nil, url == nil,
-            issuer.issuer == nil, issuer.clientID == nil,
+    func repeatedMachine() async -> Account? {
+        let (machine, issuer) = (command.machine, command.issuer)
+        guard machine.isGiven || !command.choosesWay && !command.userOptions.contains(where: \.isGiven),
+            command.serviceName == nil, command.url == nil, issuer.issuer == nil, issuer.clientID == nil,
             answers == nil || answers?.way == nil && answers?.url == nil && answers?.serviceName == nil,
             let account = await context.archive.load().account, account.credentials.machine != nil,
             answers?.issuer == nil || answers?.issuer == account.issuer
@@ -52,10 +23,9 @@ extension LoginCommand {
     }
 
     /// Returns the service of a sign-in as a client, with its key or secret. Such a sign-in has no default scopes.
-    func machineService(
-        from chosen: AccountService, repeating account: Account?, in context: CommandContext<App>
-    ) throws -> AccountService {
-        var service = try account.map { try repeatedService(of: $0, remembered: chosen, in: context) } ?? chosen
+    func machineService(from chosen: AccountService, repeating account: Account?) throws -> AccountService {
+        let (machine, request) = (command.machine, command.request)
+        var service = try account.map { try repeatedService(of: $0, remembered: chosen) } ?? chosen
         // The scopes that the API names are the default of a sign-in by its URL.
         (service.scopes, service.usesDefaultScopes) = (
             request.scopes, service.url != nil && request.defaultScopes != false
@@ -87,17 +57,16 @@ extension LoginCommand {
                     id: machine.clientKeyID, audience: machine.clientAssertionAudience)
             }
         }
-        if service.clientKey == nil { service.clientSecret = try clientSecret(context.hint) }
+        if service.clientKey == nil { service.clientSecret = try clientSecret() }
         return service
     }
 
     /// Returns the service of an account, to sign in as the same client again. If other machines may have written the archive,
     /// only options and the settings of this machine choose the key and the source of the assertions.
-    private func repeatedService(
-        of account: Account, remembered: AccountService, in context: CommandContext<App>
-    ) throws -> AccountService {
+    private func repeatedService(of account: Account, remembered: AccountService) throws -> AccountService {
         let service = AccountService(of: account, remembered: remembered)
         guard context.location != nil else { return service }
+        let machine = command.machine
         var account = account
         // Options replace what the archive names.
         if machine.clientKey != nil || machine.clientSecretStdin || machine.workload != nil {
@@ -108,13 +77,13 @@ extension LoginCommand {
         return context.ownClient(of: context.session).limiting(service, of: account)
     }
 
-    private func clientSecret(_ command: CommandHint) throws -> Secret {
+    private func clientSecret() throws -> Secret {
         let variable = App.clientSecretVariable
-        guard machine.clientSecretStdin else {
+        guard command.machine.clientSecretStdin else {
             if let secret = Environment.value(variable) { return Secret(secret) }
             throw AccountError(
                 .invalidArgument, "a sign-in as a client requires a client secret or a key",
-                hint: Self.secretHint(command))
+                hint: LoginCommand<App>.secretHint(context.hint))
         }
         let hint = "pipe the secret from your password manager, or set \(variable)"
         guard !Terminal.isTerminal(.input) else {
@@ -127,20 +96,5 @@ extension LoginCommand {
             throw AccountError(.invalidArgument, "no client secret on standard input: it is empty", hint: hint)
         }
         return secret
-    }
-
-    /// The hint for a sign-in as a client without a secret. `login` itself has no options for a client.
-    static func secretHint(_ command: CommandHint) -> String {
-        "set \(App.clientSecretVariable), or use `\(command.command("login machine"))` with --client-secret-stdin or "
-            + "--client-key FILE"
-    }
-
-    func signInAsClient(_ store: AccountStore, _ authority: any ServiceAuthority) async throws -> Account {
-        guard let authority = authority.clientWay else {
-            throw AccountError(
-                .invalidArgument, "this service offers no sign-in without a user",
-                hint: "add --issuer URL, with the address of the authorization server")
-        }
-        return try await store.signIn(asClientWith: authority)
     }
 }

@@ -41,13 +41,6 @@ struct SignInWayOptions<App: AccountApplication>: ParsableArguments {
             "Read the password from the first line of standard input.", visibility: App.moreVisibility(of: .password)))
     var passwordStdin = false
 
-    static var none: SignInWayOptions {
-        var options = SignInWayOptions()
-        (options.web, options.device, options.password, options.withToken) = (false, false, false, false)
-        (options.paste, options.qr, options.passwordStdin) = (false, true, false)
-        return options
-    }
-
     /// Whether an option chooses a way.
     var isGiven: Bool { device || web || paste || usesPassword || withToken }
 

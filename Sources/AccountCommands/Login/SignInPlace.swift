@@ -1,33 +1,26 @@
 import AccountKit
 import AccountSupport
 
-/// A sign-in for an API in a session that already has a token for another API. Programs send the token of a session to the
-/// URLs of its rules, so each API gets its own session, unless the user decides otherwise.
-extension LoginCommand {
-    /// Where a sign-in for an API is stored.
-    enum Place {
-        case here
+/// Where a sign-in is stored. Programs send the token of a session to the URLs of its rules, so each API gets its own session,
+/// unless the user decides otherwise.
+enum SignInPlace: Equatable {
+    case here
 
-        /// In the session of the command, whose sign-in for another API the user agreed to replace.
-        case replacing
-        case session(SessionName)
-    }
-
-    /// Returns the account of the session before the sign-in; `nil` if there is none, or if it cannot be read without a
-    /// question. The sign-in itself reports an archive that it cannot open.
-    func earlierAccount(in context: CommandContext<App>) async -> Account? {
-        try? await context.archive(of: context.session, isInteractive: false).load().account
-    }
+    /// In the session of the command, whose sign-in for another API the user agreed to replace.
+    case replacing
+    case session(SessionName)
 
     /// Asks on a terminal if the session has a token for another API. Without a terminal, chooses a session with the name
     /// of the host, unless the user named the session.
-    func place(
-        for service: AccountService, _ authority: any ServiceAuthority, besides earlier: Account?,
-        in context: CommandContext<App>
-    ) async throws -> Place {
+    ///
+    /// - Parameter earlier: The account of the session before the sign-in; `nil` if there is none, or if it cannot be read.
+    static func chosen<App: AccountApplication>(
+        for plan: SignInPlan, besides earlier: Account?, in context: CommandContext<App>
+    ) async throws -> SignInPlace {
+        let (service, authority) = (plan.service, plan.authority)
         let isNamedByAPI = authority.namingAPI != nil
         // With an issuer, the options may name the API.
-        guard !stepUp, let earlier, let url = isNamedByAPI ? service.url : service.resources.first,
+        guard plan.extended == nil, let earlier, let url = isNamedByAPI ? service.url : service.resources.first,
             let ruled = try? RuleURL(String(url.prefix { $0 != "?" }))
         else { return .here }
         let resources = isNamedByAPI ? try await authority.signInResources() : service.resources
@@ -37,13 +30,16 @@ extension LoginCommand {
             return .here
         }
         let other = earlier.credentials.resources.first?.shown ?? remembered?.shown ?? "another API"
-        let isNamed = options.session != nil || Environment.value(App.sessionVariable) != nil
-        guard LoginConversation<App>.isPossible(options) else {
+        let isNamed = context.options.session != nil || Environment.value(App.sessionVariable) != nil
+        guard context.canAsk else {
             if isNamed { return .replacing }
             let session = try await freeSession(for: url, ruled, resources, issuer: issuer, in: context)
             Terminal.say(
-                "Session \(context.session) stays signed in for \(other). The sign-in for \(url.shown) goes to session "
-                    + "\(session); to use it in other commands, add --session \(session).")
+                nil,
+                """
+                Session \(context.session) stays signed in for \(other). The sign-in for \(given: url) goes to session \
+                \(session); to use it in other commands, add --session \(session).
+                """)
             return .session(session)
         }
         Terminal.say("Session \(context.session) is signed in for \(other), and programs use its token there.")
@@ -62,8 +58,9 @@ extension LoginCommand {
     }
 
     /// Returns the first session named after the host that has no account, or an account for the same API.
-    private func freeSession(
-        for url: String, _ ruled: RuleURL, _ resources: [String], issuer: String?, in context: CommandContext<App>
+    private static func freeSession(
+        for url: String, _ ruled: RuleURL, _ resources: [String], issuer: String?,
+        in context: CommandContext<some AccountApplication>
     ) async throws -> SessionName {
         for number in 1...99 {
             let session = SessionName(namedAfter: ruled, number: number)

@@ -5,7 +5,7 @@ import Testing
 @testable import AccountCommands
 
 /// The service that the options of a sign-in name.
-@Suite struct CommandContextServiceTests {
+@Suite struct SignInPlannerTests {
     private enum Forges: AccountApplication {
         static let identifier = "com.example.forges"
         static let acceptsIssuer = true
@@ -34,8 +34,8 @@ import Testing
 
     private func service<App: AccountApplication>(of _: App.Type, _ arguments: String...) throws -> AccountService {
         let command = try LoginCommand<App>.parse(arguments)
-        return try CommandContext<App>(.none, session: .default).service(
-            named: command.serviceName, at: command.url, command.issuer, command.request, command.authorization)
+        let context = try CommandContext<App>(.none, session: .default)
+        return try SignInPlanner(command: command, context: context, answers: nil).service()
     }
 
     @Test(arguments: ["hub", "Hub", "thehub"])
