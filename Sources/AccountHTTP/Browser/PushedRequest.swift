@@ -25,7 +25,7 @@ extension SignInGrants {
                         + "for them; sign in on another device (on a command line, with --device)")
         }
         let methods = try await documents.endpoint(.token)?.document.tokenAuthentication
-        let form = authorization.parameterForm
+        let form = authorization.parameters(includingClientID: false)
         return try await notingRejection(of: chosen) { client throws(AuthorityError) in
             var request = try await clients.request(form, to: endpoint, as: client, authentication: methods)
             request.secrets += authorization.secrets

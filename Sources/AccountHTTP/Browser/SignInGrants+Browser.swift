@@ -19,7 +19,7 @@ extension SignInGrants {
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()
         let receiver = RedirectReceiver(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
-        let (chosen, listener) = try await chooser.chooseClient(for: scopes, receiver, redirect)
+        let (chosen, listener) = try await registrar.chooseClient(for: scopes, receiver, redirect)
         let request = AuthorizationRequest(
             clientID: chosen.id, scopes: scopes, port: listener.port, state: state, options: options,
             resources: connection.sentResources, quirks: connection.quirks)

@@ -11,18 +11,16 @@ struct NeededRegistration: Sendable {
     let grant: String
 }
 
-/// The registrations of the app at one service (RFC 7591), their updates and removals (RFC 7592).
+/// The choice of the client of a sign-in, and the registrations of the app at one service (RFC 7591), their updates and
+/// removals (RFC 7592).
 struct ClientRegistrar: Sendable {
-    let connection: ServiceConnection
-    let client: OAuthClient
+    let clients: ServiceClients
 
     /// Shared by all copies of the value.
     let state = RegistrationState()
 
-    init(of client: OAuthClient, at connection: ServiceConnection) {
-        self.connection = connection
-        self.client = client
-    }
+    var connection: ServiceConnection { clients.connection }
+    var client: OAuthClient { clients.client }
 
     /// Updates the stored registration (RFC 7592, section 2.2), so that stored sessions keep their client, and no unused
     /// registration remains at the service. If an update is not possible, registers the app again. A client with a

@@ -37,7 +37,7 @@ extension OAuthAuthority {
     package var unmetRequirement: AccessRequirement? { api?.cache.requirement }
 
     package func requiresClientID() async throws(AccountError) -> Bool {
-        try await asking { () async throws(AuthorityError) in try await service().chooser.requiresClientID() }
+        try await asking { () async throws(AuthorityError) in try await service().registrar.requiresClientID() }
     }
 
     package func serviceDocumentation() async throws(AccountError) -> String? {

@@ -52,7 +52,7 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account
     ///   belongs to another service or to a client, or if the service has no user info endpoint and the token is for no API.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
-        let (identity, requirement) = try await service(of: account).check.check(account)
+        let (identity, requirement) = try await service(of: account).clients.check(account)
         if case .api(let api) = origin { api.cache.requirement = requirement }
         return identity
     }

@@ -6,12 +6,10 @@ struct OAuthService: Sendable {
     let clients: ServiceClients
     let scopes: ScopeChoice
     let registrar: ClientRegistrar
-    let chooser: ClientChooser
     let signIns: SignInGrants
     let machine: MachineGrants
     let sessions: SessionGrants
     let users: SignInUser
-    let check: SessionCheck
 
     /// - Parameters:
     ///   - known: The entry of the service, if AccountKit has one.
@@ -31,13 +29,12 @@ struct OAuthService: Sendable {
     private init(_ connection: ServiceConnection, _ scopes: ScopeChoice, _ client: OAuthClient) {
         (self.connection, self.scopes) = (connection, scopes)
         clients = ServiceClients(of: client, at: connection)
-        registrar = ClientRegistrar(of: client, at: connection)
-        chooser = ClientChooser(connection: connection, clients: clients, registrar: registrar)
-        check = SessionCheck(connection: connection, clients: clients)
+        registrar = ClientRegistrar(clients: clients)
         users = SignInUser(connection: connection, clients: clients, scopes: scopes)
         machine = MachineGrants(connection: connection, clients: clients, scopes: scopes)
         sessions = SessionGrants(connection: connection, clients: clients, scopes: scopes, machine: machine)
-        signIns = SignInGrants(connection: connection, clients: clients, chooser: chooser, scopes: scopes, users: users)
+        signIns = SignInGrants(
+            connection: connection, clients: clients, registrar: registrar, scopes: scopes, users: users)
     }
 
     /// Returns the same service with another client.

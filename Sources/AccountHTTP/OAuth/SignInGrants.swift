@@ -4,11 +4,9 @@ import AccountKit
 struct SignInGrants: Sendable {
     let connection: ServiceConnection
     let clients: ServiceClients
-    let chooser: ClientChooser
+    let registrar: ClientRegistrar
     let scopes: ScopeChoice
     let users: SignInUser
-
-    private var state: RegistrationState { chooser.registrar.state }
 
     /// Requests the tokens of a sign-in.
     ///
@@ -39,7 +37,7 @@ struct SignInGrants: Sendable {
             return try await clients.trying(chosen, body)
         } catch {
             if case .oauthError("invalid_client", _) = error, chosen.use != nil {
-                state.noteRejection(of: chosen.id)
+                registrar.state.noteRejection(of: chosen.id)
             }
             throw error
         }
@@ -49,7 +47,7 @@ struct SignInGrants: Sendable {
 
     func signIn(username: String, password: Secret) async throws -> Account {
         let scopes = try await scopes.requested()
-        let credentials = try await chooser.registeringAgain(
+        let credentials = try await registrar.registeringAgain(
             for: scopes, grant: GrantType.password
         ) { chosen throws(AuthorityError) in
             var form = FormBody()
@@ -74,7 +72,7 @@ struct SignInGrants: Sendable {
         guard try await connection.documents.endpoint(.token) != nil else {
             throw connection.documents.flaw(of: .token) ?? connection.discovery.namesNoToken
         }
-        if try await chooser.requiresClientID() { throw clients.notRegistered }
+        if try await registrar.requiresClientID() { throw clients.notRegistered }
     }
 
     // MARK: On another device (RFC 8628)
@@ -95,7 +93,7 @@ struct SignInGrants: Sendable {
         }
         let scopes = try await scopes.requested()
         let form = deviceForm(scopes)
-        return try await chooser.registeringAgain(
+        return try await registrar.registeringAgain(
             for: scopes, grant: GrantType.deviceCode
         ) { chosen throws(AuthorityError) in
             try await clients.trying(chosen) { client throws(AuthorityError) in

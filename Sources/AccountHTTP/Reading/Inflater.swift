@@ -3,7 +3,7 @@ import AccountCrypto
 /// Decompresses a body with DEFLATE (RFC 1951).
 ///
 /// AccountKit asks for uncompressed responses, so this is only for servers and gateways that compress anyway. The HTTP client
-/// could decompress too, but it goes by the label of a response, drops what arrived of a cut or mislabelled body, and leaves
+/// could decompress too, but it relies on the label of a response, discards a cut or mislabelled body as a whole, and leaves
 /// copies of the tokens in its buffers.
 struct Inflater {
     enum Failure: Error {

@@ -223,8 +223,8 @@ struct ResponseParser: Sendable {
         return ResponseObject(form: response.body, secrets: endpoint.secrets)
     }
 
-    /// Returns what a response says that contains neither the expected members nor an OAuth error, in brackets; empty if it
-    /// says nothing that can be shown.
+    /// Returns the explanation in a response with neither the expected members nor an OAuth error, in brackets; empty if there
+    /// is none that AccountKit may show.
     func explanation(in object: ResponseObject?) -> String {
         guard let object else { return "" }
         let text = ServerText(secrets: text.secrets + object.secrets.values)

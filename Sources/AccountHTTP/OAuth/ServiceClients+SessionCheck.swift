@@ -2,10 +2,7 @@ import AccountKit
 import AccountSupport
 
 /// The check of a session at one service: user info, then introspection, and then the API that the token is for.
-struct SessionCheck: Sendable {
-    let connection: ServiceConnection
-    let clients: ServiceClients
-
+extension ServiceClients {
     /// Returns the user of the token, and what the API of the session requires beyond it; see ``OAuthAuthority/verify(_:)``.
     func check(
         _ account: Account
@@ -35,7 +32,7 @@ struct SessionCheck: Sendable {
         }
         if credentials.isForAPIOnly || credentials.idToken == nil {
             // Only a refresh can show that the session has ended, and the API decides what introspection leaves open.
-            var identity = try await clients.introspected(credentials, isOptional: url != nil)
+            var identity = try await introspected(credentials, isOptional: url != nil)
             // Keep the account's ID if it did not come from the service.
             if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
             if let identity, identity.id == account.id || !credentials.isForAPIOnly { return (identity, nil) }
@@ -45,7 +42,7 @@ struct SessionCheck: Sendable {
             ?? .misconfigured(
                 credentials.isForAPIOnly
                     ? "\(connection.name) cannot identify the user of this token, which is for an API only"
-                    : clients.noUserInfo)
+                    : noUserInfo)
     }
 
     /// Returns the user from user info; `nil` if the service has none, or if it did not identify the user at the sign-in.
@@ -57,7 +54,7 @@ struct SessionCheck: Sendable {
         if let url = stored.flatMap({ connection.discovery.userInfo($0, at: connection.clock.now) }) {
             let failure: AuthorityError
             do throws(AuthorityError) {
-                let identity = settled(try await clients.userInfo(with: credentials, at: url).identity, account)
+                let identity = settled(try await userInfo(with: credentials, at: url).identity, account)
                 guard identity.id == account.id else { throw .otherUser(id: identity.id) }
                 return identity
             } catch {
@@ -68,7 +65,7 @@ struct SessionCheck: Sendable {
             guard mayHaveMoved, try await connection.documents.endpoint(.userInfo)?.url != url else { throw failure }
         }
         guard try await connection.documents.endpoint(.userInfo) != nil else { return nil }
-        return settled(try await clients.userInfo(with: credentials).identity, account)
+        return settled(try await userInfo(with: credentials).identity, account)
     }
 
     /// Returns the user with the ID of the account, if that ID did not come from the service.

@@ -3,11 +3,7 @@ import AccountSupport
 
 /// The choice of the client of a sign-in: one that the app or the user registered, one with a metadata document, or a
 /// registration.
-struct ClientChooser: Sendable {
-    let connection: ServiceConnection
-    let clients: ServiceClients
-    let registrar: ClientRegistrar
-
+extension ClientRegistrar {
     private enum ClientChoice {
         case client(RegisteredClient)
         case registration(at: Endpoint, ClientRegistrations)
@@ -19,12 +15,12 @@ struct ClientChooser: Sendable {
     /// Returns `nil` if the app has no client at the service, and must not register one.
     private func clientChoice() async throws(AuthorityError) -> ClientChoice? {
         if clients.clientID != nil { return .client(try clients.signInClient()) }
-        if let url = clients.client.metadataURL,
+        if let url = client.metadataURL,
             try await connection.documents.endpoint(.token)?.document.supportsClientMetadata == true
         {
             return .client(RegisteredClient(id: url))
         }
-        guard let registrations = clients.client.registrations,
+        guard let registrations = client.registrations,
             let endpoint = try await connection.documents.endpoint(.registration)
         else { return nil }
         return .registration(at: endpoint, registrations)
@@ -85,7 +81,7 @@ struct ClientChooser: Sendable {
                     }
                     let needed = NeededRegistration(
                         endpoint: endpoint, redirectURI: try await redirectURI(stored), scopes: scopes, grant: grant)
-                    return try await registrar.updateOrRegister(needed, replacing: stored)
+                    return try await updateOrRegister(needed, replacing: stored)
                 }
             } catch {
                 throw error is AccountError ? error : AuthorityError(error)
@@ -105,8 +101,8 @@ struct ClientChooser: Sendable {
             use = begun
             return try await choose(stored)
         }
-        registrar.state.noteChoice(of: registration, replacing: earlier)
-        registrar.state.hold(use)
+        state.noteChoice(of: registration, replacing: earlier)
+        state.hold(use)
         return RegisteredClient(registration, use)
     }
 
@@ -120,13 +116,13 @@ struct ClientChooser: Sendable {
             return try await body(chosen)
         } catch {
             guard case .oauthError("invalid_client", _) = error, chosen.use != nil else { throw error }
-            registrar.state.noteRejection(of: chosen.id)
+            state.noteRejection(of: chosen.id)
             return try await body(try await chooseClient(for: scopes, grant: grant))
         }
     }
 
     private func isUsable(_ stored: ClientRegistration, for scopes: [String], grant: String) -> Bool {
-        registrar.isKnown(stored) && stored.grants.contains(grant) && Set(scopes).isSubset(of: stored.scopes)
+        isKnown(stored) && stored.grants.contains(grant) && Set(scopes).isSubset(of: stored.scopes)
             && (connection.options.redirectURI == nil || connection.options.redirectURI == stored.redirectURI)
     }
 
