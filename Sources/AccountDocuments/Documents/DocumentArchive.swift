@@ -151,7 +151,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         return try await storage.withTransaction(timeout: timeout) { transaction in
             // A closure runs on the caller's actor only if it captures `isolation`.
             try await change(
-                from: initial, adding: Set(files.map(\.id)), in: transaction, isolation: isolation,
+                from: initial, mayAddFiles: !files.isEmpty, in: transaction, isolation: isolation,
                 placing: { added, folder throws(AccountError) in
                     try folder.commit(files.filter { added.contains($0.id) })
                 }, body)
@@ -160,11 +160,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
 
     /// Changes the document in a transaction.
     ///
-    /// - Parameters:
-    ///   - ids: The IDs of the files that `place` provides, or `nil` if it provides all files. Other files must exist.
-    ///   - place: A function that gives files their final names in the folder of the document.
+    /// - Parameter place: A function that gives the files that the changed value adds their final names.
     func change<Result>(
-        from initial: Value, adding ids: Set<String>?, in transaction: any ArchiveTransaction,
+        from initial: Value, mayAddFiles: Bool, in transaction: any ArchiveTransaction,
         isolation: isolated (any Actor)? = #isolation,
         placing place: @escaping @Sendable (Set<String>, DocumentFiles) throws(AccountError) -> Void,
         _ body: (inout Value) throws -> Result
@@ -180,8 +178,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         let after = Set(attachments?.ids(value) ?? [])
         let added = after.subtracting(before)
         let bytes = try codec.encode(value, replacing: stored?.bytes)
-        if let folder, let ids { try folder.check(added.subtracting(ids)) }
-        if stored == nil, !added.isEmpty {
+        if stored == nil, mayAddFiles, !added.isEmpty {
             // Save the document before its files, so that a crash never leaves files without a document.
             revision = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: nil).revision
         }
@@ -189,7 +186,10 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         let receipt: ArchiveReceipt
         do {
             if let folder {
-                try await BlockingWork.run { () throws(AccountError) in try place(added, folder) }
+                try await BlockingWork.run { () throws(AccountError) in
+                    try place(added, folder)
+                    try folder.check(added)
+                }
                 // The user may have signed out while the files were copied.
                 try await checkIsOwners()
             }

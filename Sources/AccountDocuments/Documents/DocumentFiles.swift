@@ -107,7 +107,8 @@ struct DocumentFiles: Sendable {
     }
 
     func remove(_ ids: Set<String>) {
-        for id in ids { remove(id) }
+        // A value may name any path, even that of the document.
+        for id in ids where Self.isID(id) { remove(id) }
     }
 
     private func remove(_ name: String) {
