@@ -110,7 +110,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
-        guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
+        guard Terminal.canAsk, !options.json else {
             throw AccountError(.busy, question, hint: advice)
         }
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""

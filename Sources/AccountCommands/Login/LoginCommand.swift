@@ -102,7 +102,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard LoginConversation<App>.isPossible(options), url == nil, issuer.issuer == nil, !ways.withToken, !stepUp,
             !machine.isGiven
         else { return try await signIn(in: context, answering: nil) }
-        try await LoginConversation(context: context).signIn(beside: self) { answers in
+        try await LoginConversation(command: self, context: context).signIn { answers in
             guard let session = answers?.session else { return try await signIn(in: context, answering: answers) }
             try await signIn(in: session, answering: answers)
         }

@@ -23,7 +23,7 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
         self.extended = extended
     }
 
-    var isAsked: Bool { Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !context.options.json }
+    var isAsked: Bool { Terminal.canAsk && !context.options.json }
 
     var replaced: Account? { state.withLock(\.replaced) }
 
@@ -41,8 +41,7 @@ final class ReplacementQuestion<App: AccountApplication>: Sendable {
         guard isAsked else { return replace(stored) }
         state.withLock(\.willAsk)()
         Terminal.say("\(stored.shownNameAndPlace) is signed in to session \(context.session).")
-        let answer = try Terminal.ask("Replace this account with \(new.shownName)? [y/N] ")
-        if answer.lowercased().hasPrefix("y") { return replace(stored) }
+        if try Terminal.confirms("Replace this account with \(new.shownName)? [y/N] ") { return replace(stored) }
         while true {
             let name = try Terminal.ask("To keep both, enter a name for a new session (leave empty to cancel): ")
             guard !name.isEmpty else {

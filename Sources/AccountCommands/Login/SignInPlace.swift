@@ -45,8 +45,7 @@ enum SignInPlace: Equatable {
         Terminal.say("Session \(context.session) is signed in for \(other), and programs use its token there.")
         let session = try await freeSession(for: url, ruled, resources, issuer: issuer, in: context)
         if isNamed {
-            let answer = try Terminal.ask("Replace it with a sign-in for \(url.shown)? [y/N] ")
-            guard answer.lowercased().hasPrefix("y") else {
+            guard try Terminal.confirms("Replace it with a sign-in for \(url.shown)? [y/N] ") else {
                 throw AccountError(
                     .cancelled, "session \(context.session) is still signed in for \(other)",
                     hint: "to keep both, run `\(context.tool) login \(url.shellWord) --session \(session)`")

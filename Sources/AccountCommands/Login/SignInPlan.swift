@@ -49,7 +49,7 @@ struct SignInPlan {
 extension SignInService {
     /// Asks a question about this service, and throws an error unless the answer is yes.
     func confirm(_ question: String) throws(AccountError) {
-        guard try Terminal.ask(question).lowercased().hasPrefix("y") else {
+        guard try Terminal.confirms(question) else {
             throw AccountError(
                 .cancelled, "nothing was sent to \(place), and nothing was changed",
                 hint: "to choose another service of the API, add --issuer URL")

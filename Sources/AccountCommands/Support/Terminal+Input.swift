@@ -99,6 +99,14 @@ extension Terminal {
         return line.trimmed
     }
 
+    /// Whether a user can read and answer questions.
+    package static var canAsk: Bool { isTerminal(.input) && isTerminal(.error) }
+
+    /// Returns whether the user answers a question with yes.
+    package static func confirms(_ question: String) throws(AccountError) -> Bool {
+        try ask(question).lowercased().hasPrefix("y")
+    }
+
     /// Asks a question like ``answer(to:within:)``. If standard input has ended, the answer is empty.
     package static func ask(_ question: String) throws(AccountError) -> String { try answer(to: question) ?? "" }
 
