@@ -176,6 +176,7 @@ let package = Package(
                 "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
             ]
         ),
 
@@ -192,6 +193,7 @@ let package = Package(
             dependencies: [
                 "AccountKit",
                 "AccountTesting",
+                "TestScene",
                 "AccountCrypto",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -199,7 +201,9 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountTestingTests",
-            dependencies: ["AccountKit", "AccountTesting", .product(name: "Logging", package: "swift-log")]
+            dependencies: [
+                "AccountKit", "AccountTesting", "TestScene", .product(name: "Logging", package: "swift-log"),
+            ]
         ),
         .testTarget(
             name: "AccountHTTPTests",
@@ -251,7 +255,8 @@ let package = Package(
                 "AccountCommands", "AccountHelpers", "AccountKit", "AccountSupport", "AccountTesting", "BoundedWaiting",
             ]
         ),
-        .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
+        .testTarget(
+            name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting", "TestScene"]),
         .testTarget(
             name: "AccountDocumentsTests",
             dependencies: [
@@ -274,7 +279,9 @@ let package = Package(
         // With `verifies`, also the tests that run strace, gcore or Python.
         .testTarget(
             name: "AccountKitSystemTests",
-            dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto", "archive-exerciser"]
+            dependencies: [
+                "AccountKit", "AccountTesting", "TestScene", "BoundedWaiting", "AccountCrypto", "archive-exerciser",
+            ]
                 + (verifies ? ["memory-exerciser"] : []),
             exclude: ["Support/token_server.py"]
                 + (verifies
@@ -308,7 +315,8 @@ let package = Package(
         .testTarget(
             name: "SnippetTests",
             dependencies: [
-                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountKit", "AccountTesting", "BoundedWaiting",
+                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountKit", "AccountTesting", "TestScene",
+                "BoundedWaiting",
                 "snippet-notes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -327,6 +335,7 @@ if verifies {
                 "AccountFleet",
                 "AccountKit",
                 "AccountTesting",
+                "TestScene",
                 "BoundedWaiting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

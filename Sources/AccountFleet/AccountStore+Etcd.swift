@@ -5,22 +5,18 @@ extension AccountStore {
     /// Creates a store for a session in an etcd cluster (3.4 or later, with its JSON gateway), which several machines
     /// share. The initializer sends no requests.
     ///
-    /// The entries are encrypted, so etcd, its backups and its administrators see only ciphertext. All machines need the
-    /// same key: a passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
+    /// All machines need the same key: a passphrase, a program that prints the key, a credential, or a key file that an
+    /// administrator copies. Etcd, its backups and its administrators see only ciphertext.
     ///
-    /// - A quorum confirms each read. Without a quorum, AccountKit reads the account from this machine's replica: the
-    ///   encrypted version that this machine last read or wrote. AccountKit never writes the content of a replica to the
-    ///   cluster.
-    /// - A change holds a lock: a key with an etcd lease of 10 s, which the process renews. A refresh holds another
-    ///   lock with a lease of 15 s. If the process may have sent the refresh token, this lease is 75 s, because a token
-    ///   request may take 60 s. After a process is killed, other processes wait no longer than these times.
-    /// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was
-    ///   suspended for longer than its lease cannot change an entry, and receives `AccountError.Code.conflict`.
-    /// - Without a quorum, a change fails with `AccountError.Code.storeUnreachable`.
+    /// - A quorum confirms each read. Without a quorum, AccountKit reads the account from this machine's replica, and a
+    ///   change fails with `AccountError.Code.storeUnreachable`.
+    /// - A change holds a lock with an etcd lease of 10 s, and a refresh holds another one with a lease of 15 s, or of
+    ///   75 s while the process may have sent the refresh token. After a process is killed, others wait no longer.
+    /// - A process that was suspended for longer than its lease cannot change an entry, and receives
+    ///   `AccountError.Code.conflict`.
     ///
-    /// The keys are `<prefix>/<app identifier>/<session>/<entry>`. In the keys of locks, the entry begins with a dot. The
-    /// role of the etcd user needs permission only for keys with this prefix. If an entry is copied to another prefix,
-    /// AccountKit cannot open the copy.
+    /// The keys are `<prefix>/<app identifier>/<session>/<entry>`; in the keys of locks, the entry begins with a dot. The
+    /// role of the etcd user needs permission only for keys with this prefix.
     ///
     /// - Parameters:
     ///   - location: The cluster and the prefix.

@@ -15,16 +15,9 @@ package struct EtcdArchiveStorage: ArchiveStorage {
     private let folder: String
     private let watch: SessionWatch
 
-    /// Creates the storage of a session. The initializer sends no requests.
+    /// Creates the storage of a session, without sending a request.
     ///
-    /// - Parameters:
-    ///   - location: The cluster and the prefix.
-    ///   - credentials: The credentials for the cluster.
-    ///   - container: The container of the app. Its identifier is part of the keys, and its caches folder contains the
-    ///     replica.
-    ///   - session: The session.
-    ///   - logger: The logger, or `nil` for none. AccountKit logs no secrets and no personal data.
-    /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.
+    /// - Throws: `misconfigured` if there is a password and neither TLS nor a loopback address.
     package init(
         location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), container: AppContainer,
         session: SessionName = .default, logger: Logger? = nil
@@ -89,12 +82,6 @@ package struct EtcdArchiveStorage: ArchiveStorage {
     /// of this storage share one watch.
     package func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         watch.changes(of: key(entry.rawValue))
-    }
-
-    func longerLease(of refresh: EtcdLock) async throws -> EtcdLease? {
-        try await client.mapping {
-            try await refresh.longerLease(seconds: Self.longestExchange.components.seconds + 15)
-        }
     }
 
     // MARK: Calls

@@ -21,7 +21,6 @@ package final class InMemoryArchiveStorage: ArchiveStorage {
 
     fileprivate let state = Mutex(State())
 
-    /// The name of the storage, to simulate a storage that machines share, or `nil` for a storage of one machine.
     package let sharedPlace: String?
 
     /// Creates an empty storage.
@@ -39,7 +38,6 @@ package final class InMemoryArchiveStorage: ArchiveStorage {
         }
     }
 
-    /// Reads an entry.
     package func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         state.withLock { $0.entries[entry] }
     }
@@ -78,7 +76,6 @@ package final class InMemoryArchiveStorage: ArchiveStorage {
         }
     }
 
-    /// Returns the changes of an entry.
     package func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))

@@ -1,11 +1,6 @@
 public import AccountKit
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A service with scripted responses, which records its requests.
 ///

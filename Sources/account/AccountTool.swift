@@ -7,6 +7,7 @@ import ArgumentParser
 import CAccountKitShims
 import AccountSupport
 import Logging
+import NIOCore
 
 /// The `account` command: the commands of AccountCommands for any OAuth 2.0 or OpenID Connect service.
 @main
@@ -16,6 +17,8 @@ enum AccountTool {
         // request, only this protection is missing.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
+        // One thread is enough for the connections of a command. The default is one thread per processor.
+        NIOSingletons.groupLoopCountSuggestion = 1
         AccountCommand<StandAlone>.runProcess()
     }
 }

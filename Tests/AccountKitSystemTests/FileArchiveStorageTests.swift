@@ -1,6 +1,7 @@
 import AccountKit
 import AccountTesting
 import Foundation
+import TestScene
 import Testing
 
 @Suite struct FileArchiveStorageTests {

@@ -1,5 +1,6 @@
 import AccountTesting
 import Foundation
+import TestScene
 import Testing
 
 @testable import AccountKit

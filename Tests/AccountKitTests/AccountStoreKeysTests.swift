@@ -1,6 +1,7 @@
 import AccountTesting
 import AccountCrypto
 import Synchronization
+import TestScene
 import Testing
 
 #if canImport(FoundationEssentials)

@@ -18,7 +18,7 @@ struct OutboxRandomTests {
     }
 
     private static func fault(_ random: inout SeededGenerator) -> NoteService.Fault? {
-        switch Int.random(in: 0..<12, using: &random) {
+        switch Int.random(in: 0..<14, using: &random) {
         case 0: .refused
         case 1, 2: .lost
         case 3: .status(500)
@@ -27,6 +27,7 @@ struct OutboxRandomTests {
         case 6: .status(401)
         case 7: .portal
         case 8: .proxy
+        case 9, 10: .late
         default: nil
         }
     }
@@ -71,28 +72,33 @@ struct OutboxRandomTests {
             let id = await scene.service.create("old \(number)")
             wanted.texts[id] = "old \(number)"
         }
-        var notes = try await scene.open()
+        // Longer than a late request takes.
+        let remote = Notes(searchDelay: .seconds(30))
+        var notes = try await scene.open(remote)
         var faults = (1...60).map { _ in Self.fault(&random) }
         for number in 1...Int.random(in: 3...15, using: &random) {
             try await add(number, &wanted, notes, &random)
             switch Int.random(in: 0..<5, using: &random) {
-            case 0: notes = try await scene.open()
+            case 0: notes = try await scene.open(remote)
             case 1, 2:
                 if let fault = faults.removeLast() { await scene.service.fail(fault) }
                 _ = try await notes.synchronize(ignoringBackOff: Bool.random(using: &random))
-            default: scene.clock.advance(by: .seconds(Int.random(in: 0...20, using: &random)))
+            default:
+                scene.clock.advance(by: .seconds(Int.random(in: 0...20, using: &random)))
+                try await scene.service.carryOutLateRequests()
             }
         }
         // At the end, the network works for increasing periods.
         var runs = 0
         while try await notes.unsentWork() != nil {
             if runs < 20, let fault = faults.removeLast() { await scene.service.fail(fault) }
+            try await scene.service.carryOutLateRequests()
             scene.clock.advance(by: .seconds(7200))
             let report = try await notes.synchronize()
             #expect(report.pending.allSatisfy { !$0.state.needsDecision }, "\(report.pending)")
             runs += 1
             try #require(runs < 60, "the synchronization does not end: \(report)")
-            if Int.random(in: 0..<3, using: &random) == 0 { notes = try await scene.open() }
+            if Int.random(in: 0..<3, using: &random) == 0 { notes = try await scene.open(remote) }
         }
         let service = await scene.service.notes
         var expected: [String: String] = [:]

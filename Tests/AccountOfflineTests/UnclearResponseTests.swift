@@ -156,15 +156,45 @@ struct UnclearResponseTests {
         #expect(await scene.service.count == (isApplied ? 1 : 0))
     }
 
-    @Test func `Searches again for a created item that the service shows late`() async throws {
+    /// The service shows the item, or creates it at all, this many seconds after the connection was reset.
+    @Test(arguments: [3, 29], [true, false])
+    func `Creates one item if the service shows it late`(seconds: Int, ignoringBackOff: Bool) async throws {
         let scene = try await scene()
-        let notes = try await scene.open(Notes(searchDelay: .milliseconds(1)))
+        let notes = try await scene.open(Notes(searchDelay: .seconds(30)))
         try await notes.add(.create("new"))
-        await scene.service.fail(.lost)
-        #expect(try await notes.synchronize().sentCount == 0)
+        await scene.service.fail(.late)
+        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown])
+        for _ in 0..<seconds {
+            scene.clock.advance(by: .seconds(1))
+            let report = try await scene.open(notes.remote).synchronize(ignoringBackOff: ignoringBackOff)
+            #expect(report.sentCount == 0 && report.problem == nil)
+            #expect(report.pending.map(\.state) == [.unknown])
+        }
+        try await scene.service.carryOutLateRequests()
         scene.clock.advance(by: .seconds(60))
-        await scene.service.fail(.status(200, body: "[]"))
         #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.applied == ["POST new": 1])
+    }
+
+    /// The process was killed while it sent the change, or the clock was set back since then. The time since the end of
+    /// the attempt is unknown.
+    @Test(arguments: [ChangeState.sending, .unknown])
+    func `Waits from the next check if the end of an attempt is unknown`(state: ChangeState) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(Notes(searchDelay: .seconds(30)))
+        try await notes.add(.create("new"))
+        await scene.service.fail(.late)
+        _ = try await notes.synchronize()
+        let entry = try #require(try await notes.outbox.pending().first)
+        var pending = entry.pending
+        pending.state = state
+        _ = try #require(try await notes.outbox.replace(entry, with: pending))
+        scene.clock.advance(by: .seconds(state == .sending ? 100 : -100))
+        #expect(try await notes.synchronize(ignoringBackOff: true).pending.map(\.state) == [.unknown])
+        scene.clock.advance(by: .seconds(29))
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 0)
+        scene.clock.advance(by: .seconds(1))
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
         #expect(await scene.service.applied == ["POST new": 1])
     }
 

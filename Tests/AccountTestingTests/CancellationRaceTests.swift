@@ -1,5 +1,6 @@
 import AccountKit
 import AccountTesting
+import TestScene
 import Testing
 
 struct CancellationRaceTests {

@@ -2,6 +2,7 @@ import AccountHTTP
 import AccountKit
 import AccountTesting
 import Foundation
+import TestScene
 import Testing
 
 /// The examples of the articles about sessions. A test below calls each of them.

@@ -150,8 +150,3 @@ import Terminal
         }
     }
 }
-
-extension GistsAPI {
-    /// GitHub shows a new gist in the lists after a moment.
-    var searchDelay: Duration { .seconds(2) }
-}

@@ -14,16 +14,14 @@ struct SignInAttempt<App: AccountApplication> {
         in context: CommandContext<App>
     ) {
         (self.command, self.context, self.plan, self.question) = (command, context, plan, question)
-        store = command.replace ? context.store.replacingUnreadableArchive() : context.store
+        store = (command.replace ? context.store.replacingUnreadableArchive() : context.store)
+            .confirmingReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
     }
 
     private var authority: any ServiceAuthority { plan.authority }
 
     /// Signs in, and returns the stored account.
     func account() async throws -> Account {
-        store.confirmReplacements { [question] stored, new throws(AccountError) in
-            try await question.decide(stored, new)
-        }
         do {
             return try await SignalGuard.shared.whileWaiting {
                 switch plan.way {

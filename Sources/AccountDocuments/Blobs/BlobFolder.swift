@@ -1,11 +1,6 @@
 import AccountKit
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The folder of blobs, with one encrypted file for each blob, and the files of unfinished downloads.
 struct BlobFolder: Sendable {

@@ -2,12 +2,6 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The encrypted header of a blob, with the data that a download needs to continue.
 struct BlobRecord: Codable, Hashable {
     /// 16 random bytes that identify the content of this file, so that its record never applies to other content.

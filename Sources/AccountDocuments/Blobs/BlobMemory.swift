@@ -1,10 +1,5 @@
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A cache of the most recently read blobs, up to a total size.
 final class BlobMemory: Sendable {

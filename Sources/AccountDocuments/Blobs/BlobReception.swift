@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Receives the response to one request of a download.
 actor BlobReception {
     enum Outcome {

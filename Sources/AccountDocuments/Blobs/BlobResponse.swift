@@ -1,11 +1,6 @@
 import AccountKit
+import AccountSupport
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The meaning of a download response. Only this type interprets these responses.
 enum BlobResponse {

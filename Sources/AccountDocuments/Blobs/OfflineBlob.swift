@@ -29,39 +29,6 @@ public struct OfflineBlob: Sendable {
     let format: BlobFormat
     let memory: BlobMemory
 
-    /// Opens the file of a blob, which was complete when it received its name. Returns `nil` if the file is missing or
-    /// not usable.
-    init?(
-        _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
-    ) throws(SystemCallError) {
-        let path = folder + "/" + name.file
-        // AccountKit has not created a link or a folder with this name.
-        guard try SystemCall.status(path)?.kind == .regular else { return nil }
-        let file: FileDescriptor
-        do {
-            file = try FileDescriptor.openForReading(path)
-        } catch {
-            if error.isNoEntry { return nil }
-            throw error
-        }
-        guard let (record, _) = try format.readHead(of: file, name), let byteCount = record.byteCount,
-            try file.status().byteCount == BlobFormat.fileByteCount(of: byteCount)
-        else { return nil }
-        self.init(byteCount: byteCount, record: record, name: name, path: path, format: format, memory: memory)
-    }
-
-    init(
-        byteCount: Int, record: BlobRecord, name: BlobName, path: String, format: BlobFormat,
-        memory: BlobMemory
-    ) {
-        self.byteCount = byteCount
-        self.record = record
-        self.name = name
-        self.path = path
-        self.format = format
-        self.memory = memory
-    }
-
     /// Returns the content, from memory if it was read recently.
     ///
     /// - Throws: `damaged` if the file was changed or removed; `inaccessible` if it cannot be read.
@@ -92,25 +59,14 @@ public struct OfflineBlob: Sendable {
             .damaged, "the stored blob is missing or was changed: request it again", cause: nil)
         do {
             let file = try FileDescriptor.openForReading(path)
-            guard case (let stored, var content)? = try format.readHead(of: file, name), stored == record else {
+            guard case (let stored, let content)? = try format.readHead(of: file, name), stored == record else {
                 throw damage
             }
-            var remaining = byteCount
-            while true {
-                let isLast = remaining <= ChunkSeal.chunkByteCount
-                let sealed = try file.piece(
-                    byteCount: isLast
-                        ? RowSeal.sealedByteCount(of: remaining) : ChunkSeal.sealedChunkByteCount)
-                let chunk = format.chunks.open(sealed, isLast: isLast, of: &content)
-                guard let chunk, chunk.count == min(remaining, ChunkSeal.chunkByteCount) else {
-                    // Remove the damaged file, so that the app downloads the blob again. If the removal fails, the next
-                    // read repeats it.
-                    if (try? file.isAtItsPath()) == true { _ = try? SystemCall.remove(path) }
-                    throw damage
-                }
-                try body(chunk)
-                if isLast { return }
-                remaining -= chunk.count
+            guard try format.chunks.open(file, content, body) else {
+                // Remove the damaged file, so that the app downloads the blob again. If the removal fails, the next read
+                // repeats it.
+                if (try? file.isAtItsPath()) == true { _ = try? SystemCall.remove(path) }
+                throw damage
             }
         } catch let error as AccountError {
             throw error
@@ -119,5 +75,28 @@ public struct OfflineBlob: Sendable {
         } catch {
             throw AccountError(.inaccessible, "the stored blob cannot be read", cause: error)
         }
+    }
+}
+
+extension OfflineBlob {
+    /// Opens the file of a blob, which was complete when it received its name. Returns `nil` if the file is missing or
+    /// not usable.
+    init?(
+        _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
+    ) throws(SystemCallError) {
+        let path = folder + "/" + name.file
+        // AccountKit has not created a link or a folder with this name.
+        guard try SystemCall.status(path)?.kind == .regular else { return nil }
+        let file: FileDescriptor
+        do {
+            file = try FileDescriptor.openForReading(path)
+        } catch {
+            if error.isNoEntry { return nil }
+            throw error
+        }
+        guard let (record, _) = try format.readHead(of: file, name), let byteCount = record.byteCount,
+            try file.status().byteCount == BlobFormat.fileByteCount(of: byteCount)
+        else { return nil }
+        self.init(byteCount: byteCount, record: record, name: name, path: path, format: format, memory: memory)
     }
 }

@@ -4,12 +4,6 @@ import AccountCrypto
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The blobs of an account, such as images and attachments: downloaded once, stored encrypted, and readable offline.
 ///
 /// ```swift
@@ -104,9 +98,6 @@ public final class OfflineBlobs: Sendable {
 
     /// Returns a blob from the disk, without a request.
     ///
-    /// - Parameters:
-    ///   - id: The ID of the blob at the service.
-    ///   - owner: The owner of the blob.
     /// - Returns: `nil` if the blob is not stored completely.
     /// - Throws: `notSignedIn` if the user has signed out; `inaccessible` if the stored blob cannot be read.
     public func storedBlob(_ id: String, owner: String) async throws(AccountError) -> OfflineBlob? {
@@ -122,10 +113,6 @@ public final class OfflineBlobs: Sendable {
     /// Checks at the service whether a blob has changed, and returns the current version. If the service is
     /// unreachable, the stored blob stays.
     ///
-    /// - Parameters:
-    ///   - id: The ID of the blob at the service.
-    ///   - owner: The owner of the blob.
-    ///   - progress: A function that receives the progress of a download, as for ``blob(_:owner:progress:)``.
     /// - Throws: The errors of ``blob(_:owner:progress:)``. If the service no longer has the blob, this method also
     ///   removes the stored blob. A 404 of another server, such as a proxy, does not remove the stored blob.
     public func refresh(
@@ -259,7 +246,7 @@ public final class OfflineBlobs: Sendable {
     /// - Parameters:
     ///   - path: The path of the file, which must not change during the upload.
     ///   - id: The ID of the blob at the service.
-    ///   - owner: The owner of the blob.
+    ///   - owner: The owner, as for ``blob(_:owner:progress:)``.
     ///   - condition: The condition for the upload. Without a condition, the upload overwrites versions of other
     ///     clients.
     ///   - progress: A function that receives the number of bytes that were sent.
@@ -331,10 +318,6 @@ public final class OfflineBlobs: Sendable {
     }
 
     /// Removes a blob from this machine. This method sends no request to the service.
-    ///
-    /// - Parameters:
-    ///   - id: The ID of the blob at the service.
-    ///   - owner: The owner of the blob.
     public func remove(_ id: String, owner: String) async throws(AccountError) {
         try await errors { try folder.remove(folder.name(id, owner: owner).text) }
     }

@@ -1,11 +1,6 @@
 import AccountKit
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An unfinished blob: the downloaded part, or the copy of an upload. The file is locked while it is open.
 final class PartialBlob: Sendable {
@@ -13,7 +8,6 @@ final class PartialBlob: Sendable {
         let entityTag: String
         let offset: Int
         let total: Int?
-        let contentType: String?
     }
 
     private struct State: ~Copyable {
@@ -75,8 +69,7 @@ final class PartialBlob: Sendable {
             state.record = record
             state.content = content
             state.sealedByteCount = count * ChunkSeal.chunkByteCount
-            return Resumption(
-                entityTag: tag, offset: state.sealedByteCount, total: record.byteCount, contentType: record.contentType)
+            return Resumption(entityTag: tag, offset: state.sealedByteCount, total: record.byteCount)
         }
     }
 

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A user's file during an upload, with an encrypted copy that becomes the stored blob if the service accepts the
 /// upload.
 final class UploadedFile: Sendable {

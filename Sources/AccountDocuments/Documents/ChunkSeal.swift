@@ -55,4 +55,19 @@ struct ChunkSeal: Sendable {
     func open(_ chunk: some Collection<UInt8>, isLast: Bool, of file: inout File) -> [UInt8]? {
         seal.open(chunk, type: type, id: file.nextChunkID(isLast: isLast))
     }
+
+    /// Decrypts the chunks from the position of `input` to its end.
+    ///
+    /// - Returns: `false` if the bytes are not the chunks of this file, or were changed.
+    func open(_ input: borrowing FileDescriptor, _ file: File, _ body: ([UInt8]) throws -> Void) throws -> Bool {
+        var file = file
+        var chunk = try input.piece(byteCount: Self.sealedChunkByteCount)
+        while true {
+            let next = try input.piece(byteCount: Self.sealedChunkByteCount)
+            guard let plaintext = open(chunk, isLast: next.isEmpty, of: &file) else { return false }
+            try body(plaintext)
+            if next.isEmpty { return true }
+            chunk = next
+        }
+    }
 }

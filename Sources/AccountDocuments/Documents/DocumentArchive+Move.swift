@@ -51,49 +51,18 @@ extension DocumentArchive {
             return nil
         }
         let value = try other.codec.decode(stored.bytes)
+        let others = other.attachments?.files
         let result = try await storage.withTransaction(timeout: timeout) { transaction in
-            try await add(value, of: other, from: initial, in: transaction, isolation: isolation, merge)
-        }
-        try await other.removeAll(stored.revision, leaving: initial, in: source)
-        return result
-    }
-
-    private func add<Result>(
-        _ value: Value, of other: DocumentArchive, from initial: Value, in transaction: any ArchiveTransaction,
-        isolation: isolated (any Actor)? = #isolation, _ merge: (inout Value, Value) throws -> Result
-    ) async throws -> Result {
-        try await checkIsOwners()
-        let stored = try await transaction.read(entry)
-        var revision = stored?.revision
-        var mine = try stored.map { try codec.decode($0.bytes) } ?? initial
-        let before = Set(attachments?.ids(mine) ?? [])
-        let result = try merge(&mine, value)
-        let after = Set(attachments?.ids(mine) ?? [])
-        let bytes = try codec.encode(mine, replacing: stored?.bytes)
-        if stored == nil, let attachments {
-            if try attachments.files.hasFiles() { throw missing(attachments.files) }
-            // Save the document before its files, so that a crash never leaves files without a document.
-            revision = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: nil).revision
-        }
-
-        let added = after.subtracting(before)
-        let receipt: ArchiveReceipt
-        do {
-            if let mine = attachments?.files, let others = other.attachments?.files {
-                // Copy one file at a time, because each file stays open until it has its final name.
-                try await BlockingWork.run { () throws(AccountError) in
+            try await change(
+                from: initial, mayAddFiles: true, in: transaction, isolation: isolation,
+                placing: { added, mine throws(AccountError) in
+                    guard let others else { return }
+                    // Copy one file at a time, because each file stays open until it has its final name.
                     for id in added { try mine.commit([mine.stage(id, of: others)]) }
                 }
-            }
-            try await checkIsOwners()
-            receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
-        } catch {
-            // Ignore an error of the removal: the next change removes the files.
-            try? await remove(added, in: transaction)
-            throw error
+            ) { mine in try merge(&mine, value) }
         }
-        try check(receipt.durability)
-        if let mine = attachments?.files { await BlockingWork.run { mine.sweep(keeping: after) } }
+        try await other.removeAll(stored.revision, leaving: initial, in: source)
         return result
     }
 

@@ -2,12 +2,6 @@ public import AccountKit
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension DocumentArchive {
     /// Opens an encrypted document of the signed-in user, `Offline/<user>/<name>.plist`, where `<user>` is a keyed
     /// hash.

@@ -63,14 +63,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Parameter root: The folder `folder` or a folder that contains it. The user must own this folder and all
     ///   folders below it.
     package init(
-        _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
-    ) throws(AccountError) {
-        try self.init(name, folder: folder, root: root, format: format, seal: seal, files: files, owner: nil)
-    }
-
-    init(
         _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?,
-        owner: (store: AccountStore, key: OfflineKey)?
+        owner: (store: AccountStore, key: OfflineKey)? = nil
     ) throws(AccountError) {
         guard Self.isName(name) else {
             throw AccountError(
@@ -156,47 +150,57 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         defer { for file in files { file.discard() } }
         return try await storage.withTransaction(timeout: timeout) { transaction in
             // A closure runs on the caller's actor only if it captures `isolation`.
-            try await change(from: initial, adding: files, in: transaction, isolation: isolation, body)
+            try await change(
+                from: initial, mayAddFiles: !files.isEmpty, in: transaction, isolation: isolation,
+                placing: { added, folder throws(AccountError) in
+                    try folder.commit(files.filter { added.contains($0.id) })
+                }, body)
         }
     }
 
-    private func change<Result>(
-        from initial: Value, adding files: [StagedFile], in transaction: any ArchiveTransaction,
-        isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
+    /// Changes the document in a transaction.
+    ///
+    /// - Parameter place: A function that gives the files that the changed value adds their final names.
+    func change<Result>(
+        from initial: Value, mayAddFiles: Bool, in transaction: any ArchiveTransaction,
+        isolation: isolated (any Actor)? = #isolation,
+        placing place: @escaping @Sendable (Set<String>, DocumentFiles) throws(AccountError) -> Void,
+        _ body: (inout Value) throws -> Result
     ) async throws -> Result {
         try await checkIsOwners()
         let stored = try await transaction.read(entry)
         var revision = stored?.revision
         var value = try stored.map { try codec.decode($0.bytes) } ?? initial
-        if stored == nil, let attachments {
-            if try attachments.files.hasFiles() { throw missing(attachments.files) }
-            // Save the document first, so that a crash never leaves files without a document.
-            if !files.isEmpty {
-                revision = try await transaction.replace(entry, with: codec.encode(value), ifRevision: nil).revision
-            }
-        }
+        let folder = attachments?.files
+        if stored == nil, let folder, try folder.hasFiles() { throw missing(folder) }
         let before = Set(attachments?.ids(value) ?? [])
         let result = try body(&value)
         let after = Set(attachments?.ids(value) ?? [])
+        let added = after.subtracting(before)
         let bytes = try codec.encode(value, replacing: stored?.bytes)
+        if stored == nil, mayAddFiles, !added.isEmpty {
+            // Save the document before its files, so that a crash never leaves files without a document.
+            revision = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: nil).revision
+        }
 
         let receipt: ArchiveReceipt
         do {
-            if let folder = attachments?.files {
-                let added = files.filter { after.contains($0.id) }
+            if let folder {
                 try await BlockingWork.run { () throws(AccountError) in
-                    try folder.commit(added)
-                    try folder.check(after.subtracting(before))
+                    try place(added, folder)
+                    try folder.check(added)
                 }
+                // The user may have signed out while the files were copied.
+                try await checkIsOwners()
             }
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
             // Ignore an error of the removal: the next change removes the files.
-            try? await remove(Set(files.map(\.id)), in: transaction)
+            try? await remove(added, in: transaction)
             throw error
         }
         try check(receipt.durability)
-        if let folder = attachments?.files { await BlockingWork.run { folder.sweep(keeping: after) } }
+        if let folder { await BlockingWork.run { folder.sweep(keeping: after) } }
         return result
     }
 

@@ -1,11 +1,6 @@
 import AccountKit
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 struct DocumentCodec<Value: Codable & Sendable>: Sendable {
     let path: String

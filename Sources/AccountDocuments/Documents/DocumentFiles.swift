@@ -100,17 +100,15 @@ struct DocumentFiles: Sendable {
         for name in (try? SystemCall.names(in: path)) ?? [] {
             if Self.isID(name) {
                 if !ids.contains(name) { remove(name) }
-            } else if Self.isStagedName(name), let lock = try? FileLock(directory.path(name)),
-                (try? lock.tryTake()) == true
-            {
-                // Remove the file under the lock, so that a process that has just created it does not begin to copy.
-                remove(name)
+            } else if Self.isStagedName(name) {
+                SystemCall.removeUnlessLocked(directory.path(name))
             }
         }
     }
 
     func remove(_ ids: Set<String>) {
-        for id in ids { remove(id) }
+        // A value may name any path, even that of the document.
+        for id in ids where Self.isID(id) { remove(id) }
     }
 
     private func remove(_ name: String) {

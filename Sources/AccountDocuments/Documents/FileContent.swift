@@ -27,15 +27,9 @@ struct FileContent: Sendable {
         let damage = AccountError(
             .wrongKeyOrDamaged, "\(input.path) does not open: the key is wrong, or the file was changed")
         let header = try input.piece(byteCount: ChunkSeal.headerByteCount)
-        guard var file = chunks.file(id: id, header: header) else { throw damage }
-        var chunk = try input.piece(byteCount: ChunkSeal.sealedChunkByteCount)
-        while true {
-            let next = try input.piece(byteCount: ChunkSeal.sealedChunkByteCount)
-            guard let plaintext = chunks.open(chunk, isLast: next.isEmpty, of: &file) else { throw damage }
-            try output.write(plaintext)
-            if next.isEmpty { return }
-            chunk = next
-        }
+        guard let file = chunks.file(id: id, header: header),
+            try chunks.open(input, file, { chunk in try output.write(chunk) })
+        else { throw damage }
     }
 
     private func copy(

@@ -1,10 +1,5 @@
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The members of a dictionary that a type does not use: those of other programs, or of a newer version of the app.
 ///

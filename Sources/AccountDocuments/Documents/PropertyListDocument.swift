@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 enum PropertyListDocument {
     /// The reason why a property list is unreadable, which completes the sentence "it cannot be used: …". The text does not
     /// quote the content.

@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A request to etcd's JSON gateway (etcd 3.4, `api_grpc_gateway`), in which bytes are Base64 and 64-bit numbers are
 /// strings.
 struct EtcdCall: Sendable, Hashable {

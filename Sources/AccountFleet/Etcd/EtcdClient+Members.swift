@@ -4,12 +4,6 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct EtcdMember: Sendable {
     struct State: Sendable {
         var version: String

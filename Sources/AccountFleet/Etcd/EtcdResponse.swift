@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct EtcdKeyValue: Sendable, Hashable {
     var key: String
     var value: [UInt8]

@@ -48,11 +48,14 @@ final class EtcdLock: Sendable {
         lease.keepAlive()
     }
 
-    /// Requests a longer lease, to which the next change attaches the key. Returns `nil` if the lock already has a
-    /// longer lease.
-    func longerLease(seconds: Int64) async throws -> EtcdLease? {
+    /// Requests a lease that lasts for a token request, to which the next change attaches the key. Returns `nil` if the
+    /// lock already has such a lease.
+    func longerLease() async throws -> EtcdLease? {
         guard state.withLock({ $0.leases.count == 1 }) else { return nil }
-        let lease = try await EtcdLease.granted(seconds: seconds, timeout: .beginning, by: client)
+        let seconds = EtcdArchiveStorage.longestExchange.components.seconds + 15
+        let lease = try await client.mapping {
+            try await EtcdLease.granted(seconds: seconds, timeout: .beginning, by: client)
+        }
         lease.keepAlive()
         state.withLock { $0.leases.append(lease) }
         return lease

@@ -49,7 +49,7 @@ final class EtcdTransaction: ArchiveTransaction {
         var operations = [EtcdOperation.put(key, bytes)]
         // If this process is killed, other processes wait for the maximum duration of a token request.
         let isAnnounced = isAnnouncing.exchange(false, ordering: .relaxed)
-        if isAnnounced, let refresh, let longer = try await storage.longerLease(of: refresh) {
+        if isAnnounced, let refresh, let longer = try await refresh.longerLease() {
             operations.append(.put(refresh.key, EtcdLock.value, lease: longer.id))
         }
         let new = try await commit(

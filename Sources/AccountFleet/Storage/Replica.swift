@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import Logging
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// An encrypted local copy of the account as this machine last read or wrote it, for reads while the store is
 /// unreachable. AccountKit removes the replica when the store no longer has the account.
 struct Replica: Sendable {

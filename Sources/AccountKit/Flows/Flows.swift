@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What the flows of a session share: its vault, and the requests in progress.
 struct Flows: Sendable {
     let vault: Vault
@@ -7,8 +5,12 @@ struct Flows: Sendable {
     let exchanges = Exchanges()
     let deliveries = Deliveries()
     let ownFailures = OwnFailures()
-    let refusedReplacement = RefusedReplacement()
-    let replacementHandler = Replacements()
+
+    /// The token that replaces the archive; `nil` for an archive.
+    var givenToken: GivenToken?
+
+    /// Decides whether a sign-in replaces the account of another user; `nil` if each sign-in does.
+    var replacementHandler: ReplacementHandler?
 
     /// Whether AccountKit may replace or remove each archive that cannot be opened, even on storage that several machines
     /// share, and even if only its key is missing.
@@ -37,6 +39,8 @@ struct Flows: Sendable {
 
         let derivation: Derivation?
 
+        var grant: RefreshGrant { derivation.map { .derived($0) } ?? .renewing(account) }
+
         static func isSame(_ left: Request, _ right: Request) -> Bool {
             left.account.isSameGrant(as: right.account) && left.derivation?.target == right.derivation?.target
         }
@@ -58,14 +62,3 @@ package enum ReplacementDecision: Sendable {
 /// If the handler throws an error, the stored account stays, and the new tokens are revoked.
 package typealias ReplacementHandler =
     @Sendable (_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision
-
-/// Holds the handler of a store.
-final class Replacements: Sendable {
-    private let state = Mutex<ReplacementHandler?>(nil)
-
-    /// The handler; `nil` if each sign-in replaces the stored account.
-    var handler: ReplacementHandler? {
-        get { state.withLock(\.self) }
-        set { state.withLock { $0 = newValue } }
-    }
-}

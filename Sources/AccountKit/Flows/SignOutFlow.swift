@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Removes the account because the user signs out. The flow first queues the tokens for revocation, so that a crash
 /// does not lose the tokens. If the service has already ended the session, the flow removes the data that was kept for the
 /// user's next sign-in.
@@ -15,7 +9,7 @@ struct SignOutFlow: Sendable {
         case noUser(removedData: Bool)
 
         /// The account that was signed out, and the queue entry of its tokens; `nil` if the tokens were not queued.
-        case account(Account, RevocationQueue.Pending?)
+        case account(Account, RevocationQueue.Record?)
 
         case quarantined(place: String)
     }
@@ -54,8 +48,8 @@ struct SignOutFlow: Sendable {
 
     private func remove(
         _ account: Account, _ revision: ArchiveRevision, _ draft: any FlowDraft
-    ) async throws(AccountError) -> RevocationQueue.Pending? {
-        var pending: RevocationQueue.Pending?
+    ) async throws(AccountError) -> RevocationQueue.Record? {
+        var pending: RevocationQueue.Record?
         // The user is signed out even if the disk is full or the queue cannot be written.
         if revokesTokens { pending = try? await draft.queueRevocation(account, isSignOut: true) }
         do {

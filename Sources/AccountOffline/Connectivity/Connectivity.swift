@@ -1,12 +1,7 @@
 #if Offline
 import AccountKit
+import AccountSupport
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The reachability of a service, according to the most recent requests.
 public enum Connectivity: Sendable, Hashable {
@@ -20,24 +15,8 @@ public enum Connectivity: Sendable, Hashable {
 
     /// The reason why a request failed.
     public struct Problem: Sendable, Hashable {
-        let kind: Kind
-
         /// A description of the failure, for messages.
         public let description: String
-    }
-
-    /// The place where a request failed.
-    enum Kind: Sendable, Hashable {
-        /// The host name could not be resolved.
-        case nameLookUp
-        /// There was no connection, or the connection was interrupted.
-        case network
-        /// Another server responded, such as the sign-in page of a captive portal, or a proxy.
-        case portal
-        /// The connection is not trusted.
-        case tls
-        /// The service cannot respond now.
-        case service
     }
 }
 
@@ -45,13 +24,11 @@ extension Connectivity.Problem {
     /// - Parameter isForeign: Whether the response does not have the form of the service.
     init?(_ head: HTTPResponse, isForeign: Bool) {
         switch head.status.code {
-        case 511: self.init(kind: .portal, description: "status 511: a captive portal?")
+        case 511: self.init(description: "status 511: a captive portal?")
         // Gateways of the service respond to failures in their own form.
-        case 500...599: self.init(kind: .service, description: "status \(head.status.code)")
+        case 500...599: self.init(description: "status \(head.status.code)")
         case let status where isForeign:
-            self.init(
-                kind: .portal,
-                description: "another server responded (status \(status)): a captive portal or a proxy?")
+            self.init(description: "another server responded (status \(status)): a captive portal or a proxy?")
         default: return nil
         }
     }
@@ -75,13 +52,11 @@ extension Connectivity.Problem {
         switch failure {
         case .notSent(let failure): self.init(failure)
         case .noResponse(let failure) where failure.kind == .cancelled: return nil
-        case .noResponse(let failure):
-            self.init(kind: failure.stage == .nameLookUp ? .nameLookUp : .network, description: "\(failure)")
-        case .untrustedTLS(let why): self.init(kind: .tls, description: "the connection is not secure (\(why))")
-        case .intercepted(let why): self.init(kind: .portal, description: "another server responded (\(why))")
-        case .proxyAuthenticationRequired:
-            self.init(kind: .network, description: "the proxy requires credentials")
-        case .unavailable(let status, _): self.init(kind: .service, description: "status \(status)")
+        case .noResponse(let failure): self.init(description: "\(failure)")
+        case .untrustedTLS(let why): self.init(description: "the connection is not secure (\(why))")
+        case .intercepted(let why): self.init(description: "another server responded (\(why))")
+        case .proxyAuthenticationRequired: self.init(description: "the proxy requires credentials")
+        case .unavailable(let status, _): self.init(description: "status \(status)")
         default: return nil
         }
     }

@@ -1,11 +1,6 @@
 #if Offline
+import AccountSupport
 import GRDB
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension ListDatabase {
     func byteCount(of name: String) async throws -> Int {

@@ -1,11 +1,6 @@
 #if Offline
+import AccountSupport
 import GRDB
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Single items: their stored version, their details, and the lists that contain them.
 extension ListDatabase {
@@ -58,12 +53,11 @@ extension ListDatabase {
         try await write { database in
             let stored = try ItemWriter(database).write(sealed)
             for name in lists {
-                guard let list = try list(name, database), let top = list.stored.record.segments.first else { continue }
+                guard var list = try list(name, database), let top = list.record.segments.first else { continue }
                 try EntryWriter(list: list.number, database).insertFirst(stored, segment: top.number)
                 // The validators confirm a page without this row.
-                var record = list.stored.record
-                record.validators = nil
-                try save(record, at: list.stored.asOf, list.number, name, database)
+                list.record.validators = nil
+                try save(list, database)
             }
             try remove([stored.number], isGone: false, database)
         }

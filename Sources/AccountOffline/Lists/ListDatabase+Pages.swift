@@ -2,12 +2,7 @@
 import AccountKit
 import GRDB
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The pages of whole lists, stored so that the service does not send unchanged pages again. The record of a page
 /// contains its validators and the IDs of its items. If the items have not changed in the database, a response with

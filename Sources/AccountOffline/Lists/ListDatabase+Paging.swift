@@ -20,7 +20,7 @@ extension ListDatabase {
 
     func extent(of name: String) async throws -> Extent? {
         try await read { database in
-            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
+            guard let list = try list(name, database), let top = list.record.segments.first else { return nil }
             let position = try EntryWriter(list: list.number, database).lastPosition(of: top.number)
             return Extent(segment: top.number, position: position, next: top.next, page: top.page)
         }
@@ -30,8 +30,7 @@ extension ListDatabase {
     /// follow the page. Returns `nil` if it would not.
     func end(_ page: SealedPage, of name: String, isFirst: Bool) async throws -> DoubtfulEnd? {
         try await read { database in
-            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
-            let record = list.stored.record
+            guard let list = try list(name, database), let top = list.record.segments.first else { return nil }
             let numbers = try page.items.compactMap {
                 try Int64.fetchOne(
                     database.cachedStatement(sql: "SELECT n FROM item WHERE key = ?"), arguments: [$0.key])
@@ -39,8 +38,10 @@ extension ListDatabase {
             let writer = EntryWriter(list: list.number, database)
             if isFirst {
                 // If the first page never had a link, it has always been the whole list.
-                guard record.next != nil, try writer.holdsOthers(than: Set(numbers), after: nil) else { return nil }
-                return DoubtfulEnd(position: page.items.count, next: record.next, segment: nil, lastPosition: 0)
+                guard list.record.next != nil, try writer.holdsOthers(than: Set(numbers), after: nil) else {
+                    return nil
+                }
+                return DoubtfulEnd(position: page.items.count, next: list.record.next, segment: nil, lastPosition: 0)
             }
             let (first, last) = try writer.range(of: numbers, in: top.number)
             guard try writer.holdsOthers(than: Set(numbers), after: (top.number, last)) else { return nil }
@@ -77,11 +78,10 @@ extension ListDatabase {
     /// the user last requested the list.
     func noteIdleRequest(for name: String) async throws -> (recent: Int, all: Int) {
         try await write { database in
-            guard let list = try list(name, database) else { return (0, 0) }
-            var record = list.stored.record
-            let count = (recent: (record.idleCount ?? 0) + 1, all: (record.allIdleCount ?? 0) + 1)
-            (record.idleCount, record.allIdleCount) = count
-            try save(record, at: list.stored.asOf, list.number, name, database)
+            guard var list = try list(name, database) else { return (0, 0) }
+            let count = (recent: (list.record.idleCount ?? 0) + 1, all: (list.record.allIdleCount ?? 0) + 1)
+            (list.record.idleCount, list.record.allIdleCount) = count
+            try save(list, database)
             return count
         }
     }
@@ -89,11 +89,10 @@ extension ListDatabase {
     /// Stores the cursor of the last page of the first segment, or the end of the list.
     func note(lastPage cursor: String?, isEnd: Bool = false, of name: String) async throws {
         try await write { database in
-            guard let list = try list(name, database), !list.stored.record.segments.isEmpty else { return }
-            var record = list.stored.record
-            record.segments[0].page = cursor
-            if isEnd { record.segments[0].next = nil }
-            try save(record, at: list.stored.asOf, list.number, name, database)
+            guard var list = try list(name, database), !list.record.segments.isEmpty else { return }
+            list.record.segments[0].page = cursor
+            if isEnd { list.record.segments[0].next = nil }
+            try save(list, database)
         }
     }
 }

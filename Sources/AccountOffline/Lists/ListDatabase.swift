@@ -2,13 +2,8 @@
 import AccountKit
 import GRDB
 import AccountCrypto
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The lists and items from the service. The app can request all of this data again.
 ///
@@ -35,6 +30,7 @@ struct ListDatabase: Sendable {
         """
 
     struct StoredList: Sendable {
+        let number: Int64
         var record: ListRecord
         var asOf: Date?
     }
@@ -81,35 +77,28 @@ struct ListDatabase: Sendable {
         throw replaced ?? AccountError(.inaccessible, "\(folder)/\(name) cannot be used")
     }
 
-    func close() async { await database.settle() }
-
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        do {
-            return try await database.read(body)
-        } catch let error as AccountError where error.code == .damaged {
-            try await makeAnew(because: error)
-            return try await database.read(body)
-        }
+        try await replacingDamage { try await database.read(body) }
     }
 
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        do {
-            return try await database.write(body)
-        } catch let error as AccountError where error.code == .damaged {
-            try await makeAnew(because: error)
-            return try await database.write(body)
-        }
+        try await replacingDamage { try await database.write(body) }
     }
 
     /// Replaces a database in which damage is detected after it was opened. The service still has all of the data.
-    private func makeAnew(because error: AccountError) async throws {
-        try await database.makeAnew(Self.schema, Self.version)
-        dropped.reason.withLock { $0 = error }
+    private func replacingDamage<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as AccountError where error.code == .damaged {
+            try await database.makeAnew(Self.schema, Self.version)
+            dropped.reason.withLock { $0 = error }
+            return try await body()
+        }
     }
 
     // MARK: Reading
 
-    func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0)?.stored } }
+    func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0) } }
 
     struct StoredPage<Shown: Sendable>: Sendable {
         var list: StoredList?
@@ -140,7 +129,7 @@ struct ListDatabase: Sendable {
                 sql: "SELECT n, key, as_of, sealed, last_used FROM list WHERE key = ?")
             let row = try Row.fetchOne(find, arguments: [Data(listKey(name))])
             let list = try row.map { try self.list($0) }
-            page.list = list?.stored
+            page.list = list
             page.lastUsed = try row?.decode(Double?.self, atIndex: 4).map { Date(timeIntervalSince1970: $0) }
             for id in others where try list.flatMap({ try place(of: id, $0.number, database) }) == nil {
                 page.others.append((id, try item(id, database)))
@@ -203,7 +192,7 @@ struct ListDatabase: Sendable {
         try await read { database in
             guard let list = try list(name, database) else { return (0, 0) }
             let sql = "SELECT count(*), coalesce(sum(segment = ?), 0) FROM entry WHERE list = ?"
-            let first = list.stored.record.segments.first?.number ?? 0
+            let first = list.record.segments.first?.number ?? 0
             guard let row = try Row.fetchOne(database, sql: sql, arguments: [first, list.number]) else { return (0, 0) }
             return (try row.decode(atIndex: 0), try row.decode(atIndex: 1))
         }
@@ -212,7 +201,7 @@ struct ListDatabase: Sendable {
     /// Returns the ID of the last item before the first gap.
     func last(of name: String) async throws -> String? {
         try await read { database in
-            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
+            guard let list = try list(name, database), let top = list.record.segments.first else { return nil }
             let sql = """
                 SELECT item.key, item.sealed FROM entry JOIN item ON item.n = entry.item
                 WHERE entry.list = ? AND entry.segment = ? ORDER BY entry.position DESC LIMIT 1
@@ -226,9 +215,7 @@ struct ListDatabase: Sendable {
 
     func all() async throws -> [StoredList] {
         try await read { database in
-            try Row.fetchAll(database, sql: "SELECT n, key, as_of, sealed FROM list ORDER BY n").map {
-                try list($0).stored
-            }
+            try Row.fetchAll(database, sql: "SELECT n, key, as_of, sealed FROM list ORDER BY n").map { try list($0) }
         }
     }
 
@@ -236,8 +223,8 @@ struct ListDatabase: Sendable {
     /// response with status 304 would confirm a row that is not stored.
     func validators(of name: String) async throws -> Validators? {
         try await read { database in
-            guard let list = try list(name, database), let validators = list.stored.record.validators,
-                let keys = list.stored.record.firstPage
+            guard let list = try list(name, database), let validators = list.record.validators,
+                let keys = list.record.firstPage
             else { return nil }
             let find = try database.cachedStatement(
                 sql: "SELECT 1 FROM item JOIN entry ON entry.item = item.n WHERE item.key = ? AND entry.list = ?")
@@ -250,20 +237,20 @@ struct ListDatabase: Sendable {
         }
     }
 
-    func list(_ name: String, _ database: Database) throws -> (number: Int64, stored: StoredList)? {
+    func list(_ name: String, _ database: Database) throws -> StoredList? {
         let find = try database.cachedStatement(sql: "SELECT n, key, as_of, sealed FROM list WHERE key = ?")
         return try Row.fetchOne(find, arguments: [Data(listKey(name))]).map { try list($0) }
     }
 
     /// - Parameter row: Number, key, date and encrypted record, in this order.
-    private func list(_ row: Row) throws -> (number: Int64, stored: StoredList) {
+    private func list(_ row: Row) throws -> StoredList {
         let key = try row.decode(Data.self, atIndex: 1)
         guard let bytes = seal.open(try row.decode(Data.self, atIndex: 3), type: "list", id: key) else {
             throw damaged
         }
         let record = try JSONDecoder().decode(ListRecord.self, from: Data(bytes))
         let asOf = try row.decode(Double?.self, atIndex: 2).map { Date(timeIntervalSince1970: $0) }
-        return (try row.decode(atIndex: 0), StoredList(record: record, asOf: asOf))
+        return StoredList(number: try row.decode(atIndex: 0), record: record, asOf: asOf)
     }
 
     func item(_ sealed: Data, key: Data, type: String) throws -> RemoteItem {
@@ -280,193 +267,5 @@ struct ListDatabase: Sendable {
     var damaged: AccountError { AccountError(.damaged, "\(database.path) is damaged") }
     func itemKey(_ id: String) -> [UInt8] { seal.keyedID(id.utf8, type: "item") }
     func listKey(_ name: String) -> [UInt8] { seal.keyedID(name.utf8, type: "list") }
-
-    // MARK: Writing
-
-    /// Stores the time at which the service confirmed the first page of a list.
-    ///
-    /// - Parameter isPaging: Whether the app requests further pages, so that the counts of idle requests continue.
-    func touch(_ name: String, next: String?, isPaging: Bool, at date: Date) async throws {
-        try await write { database in
-            guard var list = try list(name, database) else { return }
-            let endsCounts = !isPaging && list.stored.record.hasCounts
-            if endsCounts { list.stored.record.endCounts() }
-            // A 304 response may contain new links, because links can change without the page. If the response contains
-            // no links, keep the stored links.
-            if let next, next != list.stored.record.next {
-                if let top = list.stored.record.segments.first, top.next == list.stored.record.next {
-                    list.stored.record.segments[0].next = next
-                }
-                list.stored.record.next = next
-                try save(list.stored.record, at: date, list.number, name, database)
-            } else if endsCounts {
-                try save(list.stored.record, at: date, list.number, name, database)
-            } else {
-                try database.execute(
-                    sql: "UPDATE list SET as_of = ? WHERE n = ?", arguments: [date.timeIntervalSince1970, list.number])
-            }
-        }
-    }
-
-    struct Stored: Sendable, Equatable {
-        /// Whether the service sent an empty list that AccountKit has not accepted yet.
-        var isDoubtful = false
-        /// Whether AccountKit has read the list from the front too often to store the page.
-        var isEndless = false
-        /// Whether the page continues the rows that were stored before it, so that no row can be missing in between.
-        var isContiguous = true
-        /// The keys of items that are no longer at their previous position, because they were moved to the front or
-        /// removed.
-        var missing: [Data] = []
-        var following = 0
-        var next: String?
-        /// The number of requests since the last one that added a row.
-        var idleCount = 0
-    }
-
-    func sealed(_ page: RemotePage, _ validators: Validators) -> SealedPage { SealedPage(page, validators, seal) }
-
-    /// Stores the first page of a list. If `missingIsGone` is `true`, this method removes an item that is missing from
-    /// the page from all lists.
-    ///
-    /// - Parameter isPaging: Whether the app requests further pages, so that the counts of idle requests continue.
-    func storeFirst(
-        _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, isPaging: Bool = false,
-        missingIsGone: Bool, at date: Date
-    ) async throws -> Stored {
-        try await write { database in
-            let (number, stored) = try listForWriting(name, database)
-            var record = stored.record
-            let writer = EntryWriter(list: number, database)
-            if page.items.isEmpty, page.next == nil, try writer.count() > 1 {
-                // If the service sends an empty list, keep and show the rows at first, and request the list again.
-                let since = min(record.emptySince ?? date, date)
-                record.emptySince = since
-                record.validators = nil
-                if date.timeIntervalSince(since) < 600 {
-                    try save(record, at: stored.asOf, number, name, database)
-                    return Stored(isDoubtful: true)
-                }
-            }
-            let items = try page.items.map(ItemWriter(database).write)
-            if isAlone {
-                record.restartCount = (record.restartCount ?? 0) + 1
-                record.idleRestartCount =
-                    try writer.holdsUnchanged(items) ? (record.idleRestartCount ?? 0) + 1 : nil
-                if record.isEndless {
-                    try save(record, at: stored.asOf, number, name, database)
-                    try remove(items.map(\.number), isGone: false, database)
-                    return Stored(isEndless: true)
-                }
-                record.idleCount = nil
-            } else if !isPaging {
-                record.endCounts()
-            }
-            record.emptySince = nil
-            record.validators = page.validators.isEmpty ? nil : page.validators
-            record.firstPage = Data(page.items.map(\.key).joined())
-            record.unreadableCount = page.unreadableCount
-            record.next = page.next
-            let missing = try writer.putFirst(
-                items, next: page.next, isAnew: isAnew, isAlone: isAlone, &record.segments)
-            try save(record, at: date, number, name, database)
-            // An item without a readable ID may be one of the missing items.
-            let isCertain = page.unreadableCount == 0 && (!isAlone || page.next == nil)
-            try remove(missing, isGone: missingIsGone && isCertain, database)
-            return Stored(next: record.segments.first?.next)
-        }
-    }
-
-    /// Stores a page that continues the first segment. This method does not store the page if the segment no longer
-    /// ends at `cursor` (`nil` for numbered pages), or if the page must overlap the stored rows but does not.
-    func storeNext(
-        _ page: SealedPage, of name: String, at cursor: String?, mustOverlap: Bool, joinsBelow: Bool
-    ) async throws -> Stored {
-        try await write { database in
-            let (number, stored) = try listForWriting(name, database)
-            var record = stored.record
-            // Another process may have stored a new first page, or may have loaded this page itself.
-            if let cursor, record.segments.first?.next != cursor {
-                return Stored(isContiguous: false, next: record.segments.first?.next)
-            }
-            let writer = EntryWriter(list: number, database)
-            let end = try record.segments.first.map { try writer.lastPosition(of: $0.number) }
-            let items = try page.items.map(ItemWriter(database).write)
-            guard
-                let (missing, following) = try writer.append(
-                    items, next: page.next, mustOverlap: mustOverlap, joinsBelow: joinsBelow, &record.segments)
-            else {
-                try remove(items.map(\.number), isGone: false, database)
-                return Stored(isContiguous: false)
-            }
-            if let top = record.segments.first, let end, try writer.lastPosition(of: top.number) > end {
-                record.idleCount = nil
-            } else if cursor != nil {
-                record.idleCount = (record.idleCount ?? 0) + 1
-            }
-            if page.unreadableCount > 0 {
-                record.unreadableCount = (record.unreadableCount ?? 0) + page.unreadableCount
-            }
-            try save(record, at: stored.asOf, number, name, database)
-            let keys = try (page.unreadableCount > 0 ? [] : missing).compactMap {
-                try Data.fetchOne(database, sql: "SELECT key FROM item WHERE n = ?", arguments: [$0])
-            }
-            try remove(missing, isGone: false, database)
-            return Stored(
-                missing: keys, following: following, next: record.segments.first?.next,
-                idleCount: record.idleCount ?? 0)
-        }
-    }
-
-    /// Removes items from all lists, if they are missing from one list and were certainly not moved.
-    func removeGone(_ keys: [Data], from name: String) async throws {
-        try await write { database in
-            guard let list = try list(name, database) else { return }
-            for key in keys {
-                try database.execute(
-                    sql: """
-                        DELETE FROM detail WHERE key = ? AND NOT EXISTS (
-                            SELECT 1 FROM item JOIN entry ON entry.item = item.n WHERE item.key = detail.key AND entry.list = ?)
-                        """, arguments: [key, list.number])
-                let number = try Int64.fetchOne(
-                    database,
-                    sql: """
-                        SELECT n FROM item WHERE key = ?
-                        AND NOT EXISTS (SELECT 1 FROM entry WHERE item = item.n AND list = ?)
-                        """, arguments: [key, list.number])
-                if let number { try remove([number], isGone: true, database) }
-            }
-        }
-    }
-
-    func listForWriting(_ name: String, _ database: Database) throws -> (Int64, StoredList) {
-        if let list = try list(name, database) { return (list.number, list.stored) }
-        try database.execute(
-            sql: "INSERT INTO list(key, sealed) VALUES (?, x'')", arguments: [Data(listKey(name))])
-        return (database.lastInsertedRowID, StoredList(record: ListRecord(name: name)))
-    }
-
-    func save(
-        _ record: ListRecord, at date: Date?, _ number: Int64, _ name: String, _ database: Database
-    ) throws {
-        let sealed = seal.seal(try JSONEncoder().encode(record), type: "list", id: listKey(name))
-        try database.cachedStatement(sql: "UPDATE list SET as_of = ?, sealed = ? WHERE n = ?")
-            .execute(arguments: [date?.timeIntervalSince1970, Data(sealed), number])
-    }
-
-    /// Removes items from all lists if `isGone` is `true`. Otherwise, this method removes only items that are in no
-    /// list.
-    func remove(_ items: [Int64], isGone: Bool, _ database: Database) throws {
-        for item in items {
-            if isGone {
-                try database.execute(sql: "DELETE FROM entry WHERE item = ?", arguments: [item])
-                try database.execute(
-                    sql: "DELETE FROM detail WHERE key = (SELECT key FROM item WHERE n = ?)", arguments: [item])
-            }
-            try database.cachedStatement(
-                sql: "DELETE FROM item WHERE n = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE item = item.n)"
-            ).execute(arguments: [item])
-        }
-    }
 }
 #endif

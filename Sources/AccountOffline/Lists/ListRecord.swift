@@ -1,11 +1,6 @@
 #if Offline
+import AccountSupport
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The data of a list, except its rows.
 struct ListRecord: Codable, Sendable, Equatable {

@@ -1,11 +1,6 @@
 #if Offline
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// An encrypted item. AccountKit encrypts items before it locks the database, so that other processes wait only for the
 /// disk.
@@ -14,14 +9,9 @@ struct SealedItem: Sendable {
     let key: Data
     let digest: Data
     let bytes: Data
+}
 
-    init(id: String, key: Data, digest: Data, bytes: Data) {
-        self.id = id
-        self.key = key
-        self.digest = digest
-        self.bytes = bytes
-    }
-
+extension SealedItem {
     init(_ item: RemoteItem, _ seal: RowSeal) {
         id = item.id
         let key = seal.keyedID(item.id.utf8, type: "item")
@@ -61,20 +51,14 @@ struct SealedPage: Sendable {
 
     /// Whether the service has confirmed the stored page.
     var isNotModified = false
+}
 
+extension SealedPage {
     init(_ page: RemotePage, _ validators: Validators, _ seal: RowSeal) {
         var seen: Set<String> = []
-        items = page.items.filter { seen.insert($0.id).inserted }.map { SealedItem($0, seal) }
-        next = page.next
-        self.validators = validators
-        unreadableCount = page.unreadableCount
-    }
-
-    init(items: [SealedItem], next: String?, validators: Validators, unreadableCount: Int) {
-        self.items = items
-        self.next = next
-        self.validators = validators
-        self.unreadableCount = unreadableCount
+        let items = page.items.filter { seen.insert($0.id).inserted }.map { SealedItem($0, seal) }
+        self.init(
+            items: items, next: page.next, validators: validators, unreadableCount: page.unreadableCount)
     }
 }
 #endif

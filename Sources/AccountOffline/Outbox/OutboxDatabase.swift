@@ -2,13 +2,8 @@
 import AccountKit
 import GRDB
 import AccountCrypto
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The database of unsent changes. Each step is durable before the next step begins.
 ///
@@ -91,8 +86,6 @@ final class OutboxDatabase: Sendable {
             database: try await OfflineDatabase.open(
                 name, in: folder, storage, isDurable: true, version: 2, schema: schema), seal: seal)
     }
-
-    func close() async { await database.settle() }
 
     // MARK: Reading
 
@@ -341,9 +334,7 @@ extension Change {
         change.body = body
         return change
     }
-}
 
-extension Change {
     /// The change with a new ID: a service may repeat its refusal of the same idempotency key.
     var anew: Change { Change(kind, of: object, body: body, base: base, at: madeAt) }
 }

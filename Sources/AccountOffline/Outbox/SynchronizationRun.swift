@@ -3,12 +3,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A synchronization by the holder of the lease.
 struct SynchronizationRun<Remote: RemoteCollection> {
     private let collection: OfflineCollection<Remote>
@@ -117,48 +111,58 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
         let asBefore = wasSent ? ChangeState.unknown : .queued
         guard entry.change.kind == .create || !entry.change.hasLocalID else {
-            return try await park(entry, .conflict, "the item of this change was never created")
+            return try await mark(entry, as: .conflict, because: "the item of this change was never created")
         }
         var change = entry.change
         if change.sentAt == nil { change.sentAfter = contact.latestTime }
+        // If the process ended during the attempt, or the clock was set back since then, the end of the attempt is unknown.
+        if wasSent, entry.pending.state == .sending || change.sentAt.map({ $0 > now }) == true { change.sentAt = now }
         let standing: ChangeStanding
         do {
-            standing = try await self.standing(of: change, wasSent: wasSent)
+            standing = try await collection.remote.standing(
+                of: change, wasSent: wasSent, claimed: try await collection.outbox.claimedIDs(), fetching: fetch)
         } catch {
             // Only the check failed, so the state of the change stays the same.
             return try await note(
-                ResponseOutcome(error, from: collection.remote, at: now), error, entry, ifNotDone: asBefore,
-                ifUnknown: asBefore)
+                ResponseOutcome(error, from: collection.remote, at: now), error, entry, as: change,
+                ifNotDone: asBefore, ifUnknown: asBefore)
         }
         switch standing {
+        case .pending where wasSent && mayAppear(change):
+            try await note(
+                .later("the response was lost, and the service may still carry out this change", wait: nil), nil, entry,
+                as: change, ifNotDone: .unknown, ifUnknown: .unknown)
         case .pending: try await send(entry)
         case .done(let item): try await finish(entry, item)
-        case .conflict(let why): try await park(entry, .conflict, why)
-        case .gone(let why): try await park(entry, .conflict, why, isItemGone: true)
+        case .conflict(let why): try await mark(entry, as: .conflict, because: why)
+        case .gone(let why): try await mark(entry, as: .conflict, because: why, isItemGone: true)
         case .unknown:
-            try await park(
-                entry, .conflict, "the response was lost, so it is unknown whether the service carried out this change")
+            try await mark(
+                entry, as: .conflict,
+                because: "the response was lost, so it is unknown whether the service carried out this change")
         }
     }
 
-    private func standing(of change: Change, wasSent: Bool) async throws -> ChangeStanding {
-        let (remote, claimed) = (collection.remote, try await collection.outbox.claimedIDs())
-        let standing = try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
-        guard wasSent, change.kind == .create, standing == .pending, remote.searchDelay > .zero else { return standing }
-        try await Task.sleep(for: remote.searchDelay)
-        return try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
+    /// Returns whether the service may still create the item of an earlier attempt, or show it only later. Until then, a
+    /// second request could create a second item.
+    private func mayAppear(_ change: Change) -> Bool {
+        guard change.kind == .create, collection.remote.chosenID(for: change) == nil, let sentAt = change.sentAt else {
+            return false
+        }
+        return now.timeIntervalSince(sentAt) < collection.remote.searchDelay.seconds
     }
 
     private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
         var change = entry.change
-        if change.sentAt == nil { (change.sentAt, change.sentAfter) = (now, contact.latestTime) }
+        if change.sentAt == nil { change.sentAfter = contact.latestTime }
+        change.sentAt = now
         let request: (head: HTTPRequest, body: Data?)
         do {
             request = try collection.remote.request(for: change)
         } catch {
-            return try await park(
-                entry, .refused,
-                "the app cannot create a request for this change (\(error.userText)): discard the change")
+            return try await mark(
+                entry, as: .refused,
+                because: "the app cannot create a request for this change (\(error.userText)): discard the change")
         }
         try Task.checkCancellation()
         // From now on, the change counts as sent, even if this process ends.
@@ -210,6 +214,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
             outcome = ResponseOutcome(error, from: collection.remote, at: now)
             failure = error
         }
+        change.sentAt = now
         if outcome == .done, failure == nil {
             noteResponse()
             try await finish(sending, item)
@@ -240,24 +245,17 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         _ outcome: ResponseOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
         ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState, isItemGone: Bool = false
     ) async throws {
-        func postpone(_ state: ChangeState, _ why: String, for pause: Double?) async throws {
-            _ = try await collection.outbox.replace(
-                entry,
-                with: PendingChange(
-                    change: change ?? entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
-                    notBefore: pause.map { now.addingTimeInterval($0) }))
-        }
         func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
-            if let wait, wait > .zero {
-                // The service requests the pause for all changes.
-                try await postpone(state, why, for: nil)
-                return try await collection.outbox.pause(
-                    until: now.addingTimeInterval(Double(wait.components.seconds)), at: now, because: why)
+            guard let wait, wait > .zero else {
+                // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
+                // the same time.
+                let pause = Self.backOff(after: entry.pending.attempts) * .random(in: 0.75...1.25)
+                return try await mark(entry, as: state, because: why, change, notBefore: now.addingTimeInterval(pause))
             }
-            // The pause doubles after each failure, up to an hour. A random factor prevents clients from retrying at
-            // the same time.
-            let pause = Self.backOff(after: entry.pending.attempts) * .random(in: 0.75...1.25)
-            try await postpone(state, why, for: pause)
+            // The service requests the pause for all changes.
+            try await mark(entry, as: state, because: why, change)
+            try await collection.outbox.pause(
+                until: now.addingTimeInterval(Double(wait.components.seconds)), at: now, because: why)
         }
         switch outcome {
         case .done: break
@@ -266,7 +264,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         case .pause(let why, let wait): try await postpone(state, why, wait)
         case .signIn(let why):
             // Keep the state `unknown`, because the service may have applied an earlier attempt.
-            try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, for: nil)
+            try await mark(entry, as: state == .unknown ? .unknown : .waitingForSignIn, because: why, change)
             let known = error as? AccountError
             report.problem = AccountError(
                 .notSignedIn, known == nil ? "the service does not accept this session (\(why))" : why,
@@ -275,8 +273,8 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         // The service refuses only the check, and may have applied an earlier attempt.
         case .conflict(let why) where state == .unknown, .refused(let why) where state == .unknown:
             try await postpone(.unknown, why, nil)
-        case .conflict(let why): try await park(entry, .conflict, why, isItemGone: isItemGone)
-        case .refused(let why): try await park(entry, .refused, why)
+        case .conflict(let why): try await mark(entry, as: .conflict, because: why, isItemGone: isItemGone)
+        case .refused(let why): try await mark(entry, as: .refused, because: why)
         }
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
         await noteSilence(outcome, error, of: entry)
@@ -315,14 +313,16 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         isOver = true
     }
 
-    private func park(
-        _ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String, isItemGone: Bool = false
+    /// Stores a change in another state.
+    private func mark(
+        _ entry: OutboxDatabase.Entry, as state: ChangeState, because why: String, _ change: Change? = nil,
+        notBefore: Date? = nil, isItemGone: Bool = false
     ) async throws {
         _ = try await collection.outbox.replace(
             entry,
             with: PendingChange(
-                change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil,
-                isItemGone: isItemGone))
+                change: change ?? entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
+                notBefore: notBefore, isItemGone: isItemGone))
     }
 
     /// Stores the effect of a change in the lists, and then removes the change.

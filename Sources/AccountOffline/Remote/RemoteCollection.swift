@@ -151,11 +151,12 @@ public protocol RemoteCollection: Sendable {
     /// The time to wait after each change, if the service requires a pause.
     var pause: Duration { get }
 
-    /// The time after which a search finds a new item, at most.
+    /// The time after an attempt within which the service may still create the item, or show it in a search.
     ///
-    /// A service may show a new item late, and may still process a request whose connection was interrupted. If the
-    /// response to a create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, AccountKit
-    /// waits for this time and calls this method again, before it sends the create again.
+    /// A service may process a request whose connection was interrupted, and may show a new item late. If the response to a
+    /// create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, each synchronization repeats only
+    /// this check. AccountKit sends the create again after this time. If the item has a ``chosenID(for:)``, AccountKit does not
+    /// wait.
     var searchDelay: Duration { get }
 }
 
@@ -248,8 +249,8 @@ extension RemoteCollection {
     /// The default is zero: there is no pause.
     public var pause: Duration { .zero }
 
-    /// The default is zero: a search finds each item immediately.
-    public var searchDelay: Duration { .zero }
+    /// The default is 30 seconds, or zero if ``isCreateIdempotent`` is `true`.
+    public var searchDelay: Duration { isCreateIdempotent ? .zero : .seconds(30) }
 }
 
 /// A function that sends a request with the authorization of the account, for example with `AuthenticatedClient`.

@@ -3,12 +3,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension ResponseOutcome {
     /// - Parameter change: The kind of the change, or `nil` for a request that only checks the state of an item.
     init(of change: ChangeKind?, _ head: HTTPResponse, _ body: Data, answer: RemoteAnswer, at date: Date) {

@@ -4,12 +4,6 @@ import HTTPTypes
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The items of one kind that a user has at a service, with lists that are readable offline and changes that are sent
 /// when the service is reachable.
 ///
@@ -74,9 +68,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         self.transport = { request, body in
             try await AccountStore.withRequests(for: key) { try await transport(request, body) }
         }
-        let folder =
-            "/Offline/"
-            + key.seal.keyedID(name.utf8, type: "folder").map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let folder = "/Offline/" + key.seal.keyedID(name.utf8, type: "folder").hexadecimal
         let documents = container.documentsPath + folder
         let caches = container.cachesPath + folder
         folders = [documents, caches]
@@ -98,8 +90,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         if let entries = try? await outbox.pending() {
             _ = try? await lists.evict(keeping: Set(entries.map { $0.made?.id ?? $0.change.object }))
         }
-        await lists.close()
-        await outbox.close()
+        await lists.database.settle()
+        await outbox.database.settle()
     }
 
     /// Returns a stream that yields when another process or another collection has changed lists or unsent changes.
@@ -153,13 +145,6 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
                 ?? AccountError(.requestRefused, "the response is not from this service", cause: error)
         }
     }
-
-    func removeFolders() async {
-        await BlockingWork.run { [folders] in
-            // Ignore errors: the key is already destroyed, so the data is unreadable.
-            for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
-        }
-    }
 }
 
 extension OfflineCollection: AccountLinkedStorage {
@@ -172,7 +157,10 @@ extension OfflineCollection: AccountLinkedStorage {
     /// Removes lists and changes from this machine.
     public func remove() async {
         await close()
-        await removeFolders()
+        await BlockingWork.run { [folders] in
+            // Ignore errors: the key is already destroyed, so the data is unreadable.
+            for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
+        }
     }
 }
 #endif

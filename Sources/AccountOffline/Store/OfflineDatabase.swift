@@ -4,12 +4,6 @@ import AccountSupport
 import GRDB
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct OfflineDatabase: Sendable {
     private struct Connection: Sendable {
         let queue: DatabaseQueue
@@ -186,33 +180,26 @@ struct OfflineDatabase: Sendable {
         }
     }
 
-    func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    private func errors<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
-            return try await queue.read(body)
+            return try await body()
         } catch {
             throw AccountError(database: path, error)
         }
+    }
+
+    func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        try await errors { try await queue.read(body) }
     }
 
     /// Reads with a single statement, which needs no transaction.
     func readOnce<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        do {
-            return try await queue.unsafeRead(body)
-        } catch {
-            throw AccountError(database: path, error)
-        }
+        try await errors { try await queue.unsafeRead(body) }
     }
 
     /// Writes to the database, even if the task is cancelled, so that the task can still record what it has sent.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await Task {
-            let queue = try await writableQueue()
-            do {
-                return try await queue.write(body)
-            } catch {
-                throw AccountError(database: path, error)
-            }
-        }.value
+        try await shielded { try await errors { try await writableQueue().write(body) } }
     }
 
     private static func make(_ schema: String, _ version: Int, in database: Database) throws {
@@ -229,22 +216,14 @@ struct OfflineDatabase: Sendable {
 
     /// Empties a damaged database. Other processes that have the database open also see the empty database.
     func makeAnew(_ schema: String, _ version: Int) async throws {
-        let queue = try await writableQueue()
-        do {
+        try await errors {
+            let queue = try await writableQueue()
             try await queue.erase()
             try await queue.writeWithoutTransaction { try Self.make(schema, version, in: $0) }
-        } catch {
-            throw AccountError(database: path, error)
         }
     }
 
-    func compact() async throws {
-        do {
-            try await queue.vacuum()
-        } catch {
-            throw AccountError(database: path, error)
-        }
-    }
+    func compact() async throws { try await errors { try await queue.vacuum() } }
 
     /// Moves the log into the database. This method does not close the connection, because a task that still reads
     /// would crash. The connection closes with its last reference.

@@ -1,9 +1,5 @@
 #if Offline
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The unsent changes, which are applied to the items from the service. A dropped change has no effect.
 struct Overlay<Remote: RemoteCollection> {

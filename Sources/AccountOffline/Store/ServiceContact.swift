@@ -3,12 +3,6 @@ import AccountSupport
 import HTTPTypes
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The responses of the service that a synchronization has received.
 final class ServiceContact: Sendable {
     private struct State {

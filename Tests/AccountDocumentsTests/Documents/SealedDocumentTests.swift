@@ -208,6 +208,18 @@ struct SealedDocumentTests {
         await #expect(code { try await move() } == .damaged)
     }
 
+    /// Another program may have changed the plain document.
+    @Test func `Removes only its own files if a moved document names another path`() async throws {
+        try await add("sealed", to: sealed())
+        try await add("plain", to: plain())
+        let document = scene.root + "/Documents/Notes.plist"
+        try PropertyListEncoder().encode([Note(text: "odd", file: "../Notes.plist")])
+            .write(to: URL(filePath: document))
+        await #expect(code { try await move() } == .damaged)
+        #expect(try await sealed().read()?.map(\.text) == ["sealed"])
+        #expect(try plain().read()?.map(\.text) == ["odd"])
+    }
+
     @Test func `Moves no plain document after a sign-out`() async throws {
         try await add("kept", to: plain())
         let (archive, other) = (try await sealed(), try plain())

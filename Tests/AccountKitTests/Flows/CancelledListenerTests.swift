@@ -1,4 +1,5 @@
 import AccountTesting
+import TestScene
 import Testing
 
 @testable import AccountKit

@@ -1,5 +1,6 @@
 import AccountTesting
 import Synchronization
+import TestScene
 import Testing
 
 #if canImport(FoundationEssentials)

@@ -8,7 +8,7 @@ struct SignOutFlowTests {
 
     private static let signOut = SignOut(.signedOutByUser, date: Fixture.now)
     private static let failures: [EffectResult] = Fixture.failures.map { .failed($0) }
-    private static let pending = RevocationQueue.Pending(
+    private static let pending = RevocationQueue.Record(
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other,
         payload: QueuedRevocation(of: Fixture.alice, at: Fixture.now))
 
@@ -23,7 +23,7 @@ struct SignOutFlowTests {
             error.isAboutContent && (movesLocked || error.code != .noKey)
         }
         let flow = SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold, mayRemove: mayRemove)
-        let endCount = await Run.explore(flow) { run in
+        let endCount = await Run.explore({ await flow.run($0) }) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .queueRevocation: Self.failures + [.queued(Self.pending)]

@@ -22,6 +22,8 @@ actor NoteService {
         case refused
         /// The request takes effect, but its response is lost.
         case lost
+        /// Like `lost`, but a creation takes effect only when the test calls ``NoteService/carryOutLateRequests()``.
+        case late
         /// The request takes effect, but the response has this status.
         case applied(Int)
         /// A response in the form of the service, unless the body has another form.
@@ -45,6 +47,7 @@ actor NoteService {
     private var faults: [Fault] = []
     private var fault: (@Sendable (HTTPRequest) -> Fault?)?
     private var beforeResponse: (@Sendable (HTTPRequest) async throws -> Void)?
+    private var lateRequests: [(head: HTTPRequest, body: Data?)] = []
     private var lastNumber = 0
     private var tagSalt = ""
     private var linkQuery = ""
@@ -61,6 +64,10 @@ actor NoteService {
     func fail(when fault: (@Sendable (HTTPRequest) -> Fault?)?) { self.fault = fault }
     func beforeResponse(_ body: (@Sendable (HTTPRequest) async throws -> Void)?) { beforeResponse = body }
     func setTime(_ time: Date) { self.time = time }
+    func carryOutLateRequests() throws {
+        for request in lateRequests { _ = try respond(request.head, request.body) }
+        lateRequests = []
+    }
     func changeEntityTags() { tagSalt += "x" }
     func changeLinks() { linkQuery += "&x" }
     /// Omits the link to the next page from responses with a list.
@@ -103,7 +110,10 @@ actor NoteService {
         let fault = faults.isEmpty ? fault?(request) : faults.removeFirst()
         switch fault {
         case .refused: throw Self.error(.refused)
-        case .lost:
+        case .late where request.method == .post:
+            lateRequests.append((request, body))
+            throw Self.error(.reset)
+        case .lost, .late:
             _ = try respond(request, body)
             throw Self.error(.reset)
         case .applied(let code):

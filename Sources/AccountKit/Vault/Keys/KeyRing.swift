@@ -3,12 +3,6 @@ import AccountCrypto
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The key sources of an archive, each of which opens the archive.
 struct KeyRing: Sendable {
     typealias Match = (slot: KeySlot, opener: KeySlot.Opener, keys: ArchiveKeys)

@@ -1,5 +1,6 @@
 import AccountKit
 import AccountTesting
+import TestScene
 import Testing
 
 /// The transactions and leases that last as long as a closure.

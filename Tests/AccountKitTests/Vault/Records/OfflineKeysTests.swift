@@ -1,5 +1,6 @@
 import AccountTesting
 import AccountCrypto
+import TestScene
 import Testing
 
 @testable import AccountKit

@@ -10,14 +10,12 @@ import HTTPTypes
 /// | 401 that requires another authentication (RFC 9470), 403 `insufficient_scope` | accepted; the command reports what is missing |
 /// | 407, 408, 425, 429, 502, 503, 504, 511, a redirect to another server | keep: the response may not come from the API |
 /// | any other response | accepted |
-struct APICheck: Sendable {
-    let connection: ServiceConnection
-
+extension ServiceConnection {
     /// Returns the URL of the API that the token of a session is for: the URL of this authority if the token is for it,
     /// and else the first resource of the sign-in that is a URL. Returns `nil` if there is none.
-    func url(of credentials: Credentials) -> ServiceURL? {
+    func apiURL(of credentials: Credentials) -> ServiceURL? {
         let resources = credentials.resources
-        if let url = connection.api?.url,
+        if let url = api?.url,
             resources.isEmpty || resources.contains(where: { ProtectedResource.covers($0, url) })
         {
             return url
@@ -31,7 +29,7 @@ struct APICheck: Sendable {
     func requirement(
         at url: ServiceURL, of credentials: Credentials
     ) async throws(AuthorityError) -> AccessRequirement? {
-        if let problem = credentials.audienceProblem(at: url, requested: connection.options.audience) {
+        if let problem = credentials.audienceProblem(at: url, requested: options.audience) {
             throw .misconfigured(problem.message)
         }
         guard credentials.accessToken.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
@@ -41,8 +39,7 @@ struct APICheck: Sendable {
         // The API may stream its response without end.
         request.bodyLimit = 0
         try request.authorize(with: credentials)
-        let response = try await HTTPTransport.shared.send(
-            request, timeout: connection.timeout, clock: connection.clock, logger: connection.logger)
+        let response = try await HTTPTransport.shared.send(request, timeout: timeout, clock: clock, logger: logger)
         if let requirement = AccessRequirement(response, hiding: request.secrets) { return requirement }
         if let failure = Self.refusal(in: response, of: url) { throw failure }
         return nil
@@ -53,8 +50,7 @@ struct APICheck: Sendable {
     func requiresToken(at url: ServiceURL) async throws(AuthorityError) -> Bool {
         var request = ServiceRequest(url: url)
         request.bodyLimit = 0
-        let response = try await HTTPTransport.shared.send(
-            request, timeout: connection.timeout, clock: connection.clock, logger: connection.logger)
+        let response = try await HTTPTransport.shared.send(request, timeout: timeout, clock: clock, logger: logger)
         if case .unauthorized? = Self.refusal(in: response, of: url) { return true }
         if let failure = Self.refusal(in: response, of: url) { throw failure }
         return false
@@ -63,14 +59,13 @@ struct APICheck: Sendable {
     private static func refusal(in response: ServiceResponse, of url: ServiceURL) -> AuthorityError? {
         switch response.status {
         case 401:
-            let errors = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
-                .compactMap { $0.parameters["error"] }
+            let errors = response.challenges.compactMap { $0.parameters["error"] }
             // These errors are about the proof, and not about the token (RFC 9449, section 7.1).
             let proofError = errors.first { $0 == "invalid_dpop_proof" || $0 == "use_dpop_nonce" }
             return .unauthorized(error: proofError)
         case 300..<400:
             let target = response.head.headerFields[.location].flatMap { try? ServiceURL($0) }
-            guard let target, ServiceURL(at: target, path: "") != ServiceURL(at: url, path: "") else { return nil }
+            guard let target, target.origin != url.origin else { return nil }
             return .intercepted("\(url) redirects to another server (\(response.status))")
         case 407, 408, 425, 429, 502, 503, 504, 511:
             do throws(AuthorityError) {

@@ -1,10 +1,7 @@
 import AccountKit
 
 /// The token requests of one service. A request first connects to the token endpoint, and then sends a token or code.
-struct TokenRequests: Sendable {
-    let connection: ServiceConnection
-    let clients: ClientAuthenticator
-
+extension ServiceClients {
     /// Prepares a grant (RFC 6749, section 5). If `resources` is `nil`, the request contains the resources of the sign-in
     /// (RFC 8707, section 2.2).
     ///
@@ -49,7 +46,7 @@ struct TokenRequests: Sendable {
         _ form: FormBody, as client: RegisteredClient?, isRefresh: Bool, to endpoint: Endpoint,
         within timeout: Duration, _ key: ProofKey?
     ) async throws(AuthorityError) -> OAuthExchange {
-        var request = try await clients.request(
+        var request = try await self.request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.tokenRequestTimeout = connection.tokenRequestTimeout
         request.key = key
@@ -72,9 +69,7 @@ struct TokenRequests: Sendable {
 
     /// Obtains a nonce with a request that contains no token, because the service may spend a refresh token although it refuses
     /// the nonce. Every response has a nonce (RFC 9449, section 8.2), so the error in this one does not matter.
-    private func obtainNonce(
-        for refresh: ServiceRequest, as client: RegisteredClient?
-    ) async throws(AuthorityError) {
+    private func obtainNonce(for refresh: ServiceRequest, as client: RegisteredClient?) async throws(AuthorityError) {
         guard !connection.transport.nonces.hasFreshNonce(for: refresh, at: connection.clock.now) else { return }
         var form = FormBody()
         form.append("grant_type", GrantType.refreshToken)
@@ -87,26 +82,6 @@ struct TokenRequests: Sendable {
         } catch {
             throw error.notSent(at: .preparation)
         }
-    }
-
-    /// Prepares a request of the session of a client without a user, which renews the session too.
-    ///
-    /// - Parameters:
-    ///   - resources: The resources to name in the request.
-    ///   - stored: The token endpoint in the account; `nil` at a sign-in.
-    func prepare(
-        _ form: FormBody, for machine: MachineGrant, as client: RegisteredClient?, resources: [String],
-        at stored: TokenEndpoint?,
-        toCurrentEndpoint again: @escaping @Sendable () async throws(AuthorityError) -> OAuthExchange
-    ) async throws(AuthorityError) -> OAuthExchange {
-        var form = form
-        if !machine.scopes.isEmpty { form.append("scope", machine.scopes.joined(separator: " ")) }
-        if let audience = machine.audience { form.append("audience", audience) }
-        var exchange = try await prepare(form, as: client, resources: resources, at: stored)
-        exchange.scopes = machine.scopes
-        (exchange.machine, exchange.issuer) = (machine, connection.issuer)
-        exchange.toCurrentEndpoint = again
-        return exchange
     }
 }
 

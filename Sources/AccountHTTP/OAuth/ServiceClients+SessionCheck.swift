@@ -2,11 +2,7 @@ import AccountKit
 import AccountSupport
 
 /// The check of a session at one service: user info, then introspection, and then the API that the token is for.
-struct SessionCheck: Sendable {
-    let connection: ServiceConnection
-    let endpoints: UserEndpoints
-    let api: APICheck
-
+extension ServiceClients {
     /// Returns the user of the token, and what the API of the session requires beyond it; see ``OAuthAuthority/verify(_:)``.
     func check(
         _ account: Account
@@ -26,7 +22,7 @@ struct SessionCheck: Sendable {
         of account: Account
     ) async throws(AuthorityError) -> (identity: Identity, requirement: AccessRequirement?) {
         let credentials = account.credentials
-        let url = api.url(of: credentials)
+        let url = connection.apiURL(of: credentials)
         var failure: AuthorityError?
         do throws(AuthorityError) {
             if let identity = try await userInfo(of: account) { return (identity, nil) }
@@ -36,30 +32,29 @@ struct SessionCheck: Sendable {
         }
         if credentials.isForAPIOnly || credentials.idToken == nil {
             // Only a refresh can show that the session has ended, and the API decides what introspection leaves open.
-            var identity =
-                url == nil
-                ? try await endpoints.introspectedIfAllowed(credentials)
-                : try await endpoints.introspectedAtSignIn(credentials)
+            var identity = try await introspected(credentials, isOptional: url != nil)
             // Keep the account's ID if it did not come from the service.
             if account.isUnidentified || identity?.username == account.id { identity?.id = account.id }
             if let identity, identity.id == account.id || !credentials.isForAPIOnly { return (identity, nil) }
         }
-        if let url { return (Identity(id: account.id), try await api.requirement(at: url, of: credentials)) }
+        if let url { return (Identity(id: account.id), try await connection.requirement(at: url, of: credentials)) }
         throw failure
             ?? .misconfigured(
                 credentials.isForAPIOnly
                     ? "\(connection.name) cannot identify the user of this token, which is for an API only"
-                    : endpoints.noUserInfo)
+                    : noUserInfo)
     }
 
     /// Returns the user from user info; `nil` if the service has none, or if it did not identify the user at the sign-in.
     private func userInfo(of account: Account) async throws(AuthorityError) -> Identity? {
         let credentials = account.credentials
         guard !credentials.isForAPIOnly else { return nil }
-        if let url = storedUserInfo(of: credentials) {
+        // The metadata that this process has read is newer.
+        let stored = connection.documents.isKnown ? nil : credentials.tokenEndpoint
+        if let url = stored.flatMap({ connection.discovery.userInfo($0, at: connection.clock.now) }) {
             let failure: AuthorityError
             do throws(AuthorityError) {
-                let identity = settled(try await endpoints.userInfo(with: credentials, at: url).identity, account)
+                let identity = settled(try await userInfo(with: credentials, at: url).identity, account)
                 guard identity.id == account.id else { throw .otherUser(id: identity.id) }
                 return identity
             } catch {
@@ -70,7 +65,7 @@ struct SessionCheck: Sendable {
             guard mayHaveMoved, try await connection.documents.endpoint(.userInfo)?.url != url else { throw failure }
         }
         guard try await connection.documents.endpoint(.userInfo) != nil else { return nil }
-        return settled(try await endpoints.userInfo(with: credentials).identity, account)
+        return settled(try await userInfo(with: credentials).identity, account)
     }
 
     /// Returns the user with the ID of the account, if that ID did not come from the service.
@@ -79,13 +74,6 @@ struct SessionCheck: Sendable {
         let isEntered = lacksOpenID(account.credentials) && identity.username == account.id
         if account.isUnidentified || isEntered { identity.id = account.id }
         return identity
-    }
-
-    /// Returns the user info endpoint that is stored with the account; `nil` if this process has read the metadata, or if
-    /// user info cannot identify the user.
-    private func storedUserInfo(of credentials: Credentials) -> ServiceURL? {
-        guard !connection.documents.isKnown, !credentials.isForAPIOnly else { return nil }
-        return credentials.tokenEndpoint.flatMap { connection.discovery.userInfo($0, at: connection.clock.now) }
     }
 
     /// Whether the token was requested without the scope `openid`, which user info requires (OpenID Connect Core, section

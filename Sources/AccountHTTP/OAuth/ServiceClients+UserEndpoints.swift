@@ -3,10 +3,7 @@ import AccountSupport
 import Logging
 
 /// The endpoints of one service that identify the user of a token.
-struct UserEndpoints: Sendable {
-    let connection: ServiceConnection
-    let clients: ClientAuthenticator
-
+extension ServiceClients {
     // MARK: User info (OpenID Connect Core, section 5.3)
 
     func userInfo(
@@ -32,7 +29,7 @@ struct UserEndpoints: Sendable {
         let parser = ResponseParser(
             .userInfo, sent: request.secrets + credentials.tokens, quirks: connection.quirks,
             isProved: credentials.requiresProof)
-        return (try parser.identity(in: response, from: connection.issuer, for: clients.clientID), response)
+        return (try parser.identity(in: response, from: connection.issuer, for: clientID), response)
     }
 
     // MARK: Introspection (RFC 7662)
@@ -40,13 +37,13 @@ struct UserEndpoints: Sendable {
     /// Returns the user from the introspection endpoint (RFC 7662, section 2). Returns `nil` if there is no endpoint,
     /// if the response identifies no user, or if the token is inactive. An inactive token is not an error: services
     /// also report a token as inactive if this client may not introspect it (section 2.2).
-    func introspected(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+    private func introspection(of credentials: Credentials) async throws(AuthorityError) -> Identity? {
         guard let endpoint = try await connection.documents.endpoint(.introspection) else { return nil }
         var form = FormBody()
         form.append("token", credentials.accessToken)
         form.append("token_type_hint", "access_token")
-        let request = try await clients.request(
-            form, to: endpoint, as: clients.client(of: credentials),
+        let request = try await self.request(
+            form, to: endpoint, as: client(of: credentials),
             authentication: endpoint.document.tokenAuthentication)
         let response = try await connection.send(request)
         let parser = ResponseParser(
@@ -58,30 +55,27 @@ struct UserEndpoints: Sendable {
         return parser.text.passable(Identity(id: id, username: username))
     }
 
-    /// Returns the user as ``introspected(_:)`` does, and `nil` if the service refuses the request. A refusal is about this
-    /// client, which the service may not allow to ask (RFC 7662, section 2.3), and not about the token.
-    func introspectedIfAllowed(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+    /// Returns the user from the introspection endpoint, and `nil` after a failure that does not matter.
+    ///
+    /// - Parameter isOptional: Whether only a cancellation matters. If not, all failures matter except a refusal, which is
+    ///   about this client, and not about the token: the service may not allow the client to ask (RFC 7662, section 2.3).
+    func introspected(_ credentials: Credentials, isOptional: Bool) async throws(AuthorityError) -> Identity? {
         do throws(AuthorityError) {
-            return try await introspected(credentials)
+            return try await introspection(of: credentials)
         } catch {
-            switch error {
-            case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): throw error
-            case .oauthError, .unauthorized, .refused, .forbidden, .misconfigured: break
-            default: throw error
-            }
-            connection.logger?.debug("the introspection endpoint refused the request", metadata: ["error": "\(error)"])
+            guard isOptional ? !error.isCancellation : error.refusesClient else { throw error }
+            connection.logger?.debug("the introspection endpoint named no user", metadata: ["error": "\(error)"])
             return nil
         }
     }
+}
 
-    func introspectedAtSignIn(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
-        do throws(AuthorityError) {
-            return try await introspected(credentials)
-        } catch {
-            if case .noResponse(.cancelled) = error { throw error }
-            connection.logger?.debug(
-                "the introspection endpoint did not name the user", metadata: ["error": "\(error)"])
-            return nil
+extension AuthorityError {
+    fileprivate var refusesClient: Bool {
+        switch self {
+        case .oauthError("server_error", _), .oauthError("temporarily_unavailable", _): false
+        case .oauthError, .unauthorized, .refused, .forbidden, .misconfigured: true
+        default: false
         }
     }
 }

@@ -1,24 +1,19 @@
 import AccountKit
 
 /// The grants of a program that its platform identifies (RFC 7523, RFC 8693).
-struct WorkloadGrants: Sendable {
-    let connection: ServiceConnection
-    let clients: ClientAuthenticator
-    let scopes: ScopeChoice
-    let tokens: TokenRequests
-
+extension MachineGrants {
     /// Requests an access token for an assertion, and returns the account of the workload.
     ///
     /// - Returns: An account whose id is the client ID, or otherwise the `sub` of the assertion.
-    func signIn(as workload: WorkloadIdentity) async throws(AuthorityError) -> Account {
-        let clientID = clients.clientID
+    func signIn(with assertions: WorkloadAssertions) async throws(AuthorityError) -> Account {
+        let (clientID, source) = (clients.clientID, assertions.identity.source)
         let grant: WorkloadGrant
-        if let chosen = workload.grant { grant = chosen } else { grant = try await offeredGrant() }
+        if let chosen = assertions.identity.grant { grant = chosen } else { grant = try await offeredGrant() }
         if grant == .clientAssertion, clientID == nil {
             throw .misconfigured(
                 "an assertion that authenticates a client requires a client ID (on a command line, --client-id ID)")
         }
-        let assertion = try await clients.assertions.assertion(from: workload.source)
+        let assertion = try await assertions.newAssertion()
         let subject = WorkloadAssertions.subject(of: assertion)
         guard let id = clientID ?? subject else {
             throw .misconfigured(
@@ -27,12 +22,12 @@ struct WorkloadGrants: Sendable {
         }
         var machine = MachineGrant(
             type: grant.type, scopes: scopes.ofMachine, audience: connection.options.audience,
-            workload: workload.source.words)
-        machine.assertionAudience = workload.source.audience
+            workload: source.words)
+        machine.assertionAudience = source.audience
         machine.subject = subject
         let client = clientID.map { RegisteredClient(id: $0) }
         var exchange = try await prepare(
-            machine, with: assertion, of: subject, as: client, resources: connection.sentResources)
+            machine, with: assertion, from: assertions, of: subject, as: client, resources: connection.sentResources)
         (exchange.resources, exchange.omitsResource) = (connection.options.resources, connection.omitsResource)
         let credentials = try await exchange.exchange { true }.credentials
         return Account(id: id, issuer: connection.name, credentials: credentials, verifiedAt: credentials.issuedAt)
@@ -45,26 +40,26 @@ struct WorkloadGrants: Sendable {
     func prepare(
         _ machine: MachineGrant, from source: [String], of account: Account
     ) async throws(AuthorityError) -> OAuthExchange {
-        guard let workload = clients.client.workload else {
+        guard let assertions = clients.assertions else {
             throw .misconfigured(
                 "the session of \(account.id) needs an assertion from its workload identity (\(source[0])), which this "
                     + "program does not use")
         }
         let client = account.credentials.clientID.map { RegisteredClient(id: $0) }
         let subject = client == nil ? account.id : machine.subject
-        let assertion = try await clients.assertions.assertion(from: workload.source)
+        let assertion = try await assertions.newAssertion()
         var machine = machine
         // If the assertion of the sign-in named no subject, only assertions for this one renew the session from now on.
         machine.subject = subject ?? WorkloadAssertions.subject(of: assertion)
         return try await prepare(
-            machine, with: assertion, of: subject, as: client, resources: connection.sentResources(of: account),
-            at: account.credentials.tokenEndpoint)
+            machine, with: assertion, from: assertions, of: subject, as: client,
+            resources: connection.sentResources(of: account), at: account.credentials.tokenEndpoint)
     }
 
     /// - Parameter subject: The required subject of the assertion; `nil` if the session is not bound to a subject.
     private func prepare(
-        _ machine: MachineGrant, with assertion: Secret, of subject: String?, as client: RegisteredClient?,
-        resources: [String], at stored: TokenEndpoint? = nil
+        _ machine: MachineGrant, with assertion: Secret, from assertions: WorkloadAssertions, of subject: String?,
+        as client: RegisteredClient?, resources: [String], at stored: TokenEndpoint? = nil
     ) async throws(AuthorityError) -> OAuthExchange {
         try WorkloadAssertions.check(assertion, isFor: subject)
         guard let grant = WorkloadGrant(type: machine.type) else {
@@ -80,12 +75,12 @@ struct WorkloadGrants: Sendable {
             form.append("subject_token_type", "urn:ietf:params:oauth:token-type:jwt")
             form.append("requested_token_type", "urn:ietf:params:oauth:token-type:access_token")
         }
-        return try await tokens.prepare(form, for: machine, as: client, resources: resources, at: stored) {
+        return try await prepare(form, for: machine, as: client, resources: resources, at: stored) {
             () async throws(AuthorityError) in
-            guard let source = clients.client.workload?.source else { throw clients.notRegistered }
             // The first endpoint may have consumed the first assertion.
-            let assertion = try await clients.assertions.assertion(from: source)
-            return try await prepare(machine, with: assertion, of: subject, as: client, resources: resources)
+            let assertion = try await assertions.newAssertion()
+            return try await prepare(
+                machine, with: assertion, from: assertions, of: subject, as: client, resources: resources)
         }
     }
 

@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountTesting
 import Testing
 
 /// The requirements of `ArchiveStorage`, as tests that every implementation must pass.

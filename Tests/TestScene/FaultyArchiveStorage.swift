@@ -1,4 +1,5 @@
 package import AccountKit
+import AccountTesting
 import Synchronization
 
 /// A storage that wraps another storage, and makes calls fail or stall on request.

@@ -1,16 +1,13 @@
 import AccountKit
 
 /// The revocation of the tokens of an account at one service (RFC 7009).
-struct TokenRevocation: Sendable {
-    let connection: ServiceConnection
-    let clients: ClientAuthenticator
-
+extension ServiceClients {
     /// Revokes the refresh token, the access token and the derived tokens; see ``OAuthAuthority/revoke(_:)``.
     func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try connection.checkIssuer(of: account)
-        let client = clients.client(of: account.credentials)
+        let client = self.client(of: account.credentials)
         let key = try account.credentials.key
-        try clients.checkSecret(of: client, for: account)
+        try checkSecret(of: client, for: account)
         guard let endpoint = try await connection.documents.endpoint(.revocation) else { return .notSupported }
         var isTaken = false
         var refusal: AuthorityError?
@@ -40,7 +37,7 @@ struct TokenRevocation: Sendable {
         form.append("token", token)
         form.append("token_type_hint", hint)
         let methods = endpoint.document.revocationAuthentication ?? endpoint.document.tokenAuthentication
-        var request = try await clients.request(form, to: endpoint, as: client, authentication: methods)
+        var request = try await self.request(form, to: endpoint, as: client, authentication: methods)
         request.key = key
         let response = try await connection.send(request)
         do throws(AuthorityError) {

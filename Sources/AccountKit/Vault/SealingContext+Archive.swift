@@ -1,9 +1,7 @@
 import AccountCrypto
 
-/// Encrypts and decrypts accounts and other payloads for one context.
-struct ArchiveCodec: Sendable {
-    let context: SealingContext
-
+/// Encrypts and decrypts accounts and other payloads.
+extension SealingContext {
     /// Encrypts a payload. Returns an archive of at most `limit` bytes, and the payload with all secrets in one piece
     /// of guarded memory.
     func seal<Payload: SealedPayload>(
@@ -12,7 +10,7 @@ struct ArchiveCodec: Sendable {
     ) throws(AccountError) -> (bytes: [UInt8], payload: Payload) {
         let (plaintext, payload) = try SealedPlaintext.encode(payload)
         let bytes = ArchivePropertyList.encode(
-            sealed: Envelope.seal(plaintext, generation: generation, keys: keys, context: context))
+            sealed: Envelope.seal(plaintext, generation: generation, keys: keys, context: self))
         guard bytes.count <= limit else {
             throw AccountError(
                 .tooLarge,
@@ -26,7 +24,7 @@ struct ArchiveCodec: Sendable {
         do {
             return try Envelope(parsing: try ArchivePropertyList.decode(bytes))
         } catch {
-            throw AccountError(error, isShared: context.isBoundToPlace)
+            throw AccountError(error, isShared: isBoundToPlace)
         }
     }
 
@@ -45,9 +43,9 @@ struct ArchiveCodec: Sendable {
     ) throws(AccountError) -> Payload {
         let opened: (plaintext: GuardedBytes, count: Int)
         do {
-            opened = try envelope.open(with: keys, context: context)
+            opened = try envelope.open(with: keys, context: self)
         } catch {
-            throw AccountError(error, isShared: context.isBoundToPlace)
+            throw AccountError(error, isShared: isBoundToPlace)
         }
         return try SealedPlaintext.decode(opened.plaintext, count: opened.count)
     }

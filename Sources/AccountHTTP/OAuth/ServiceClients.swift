@@ -1,10 +1,13 @@
 import AccountKit
 
-/// The client of requests to one service, and how it authenticates.
-struct ClientAuthenticator: Sendable {
+/// The clients of one service, that of the app and those to which the service issued tokens: how they authenticate, and
+/// their requests.
+struct ServiceClients: Sendable {
     let connection: ServiceConnection
     let client: OAuthClient
-    let assertions: WorkloadAssertions
+
+    /// The assertions of the program's platform; `nil` if it uses none.
+    let assertions: WorkloadAssertions?
 
     /// The form that worked after the service rejected the first one, for all copies of the value.
     let learned = LearnedAuthentication()
@@ -12,7 +15,7 @@ struct ClientAuthenticator: Sendable {
     init(of client: OAuthClient, at connection: ServiceConnection) {
         self.connection = connection
         self.client = client
-        assertions = WorkloadAssertions(connection: connection, identity: client.workload)
+        assertions = client.workload.map { WorkloadAssertions(connection: connection, identity: $0) }
     }
 
     /// The client ID of the app at the service (RFC 6749, section 2.2), or `nil` if the app is not registered.
@@ -39,8 +42,7 @@ struct ClientAuthenticator: Sendable {
             return workloadClient(id, of: machine)
         }
         if id == clientID, client.secret != nil || client.assertion != nil {
-            return RegisteredClient(
-                id: id, secret: client.secret, assertion: client.assertion, authentication: method)
+            return RegisteredClient(id: id, secret: client.secret, assertion: client.assertion, authentication: method)
         }
         guard case .secret(let secret) = credentials.clientSecret else { return RegisteredClient(id: id) }
         return RegisteredClient(id: id, secret: secret, authentication: method)
@@ -54,7 +56,9 @@ struct ClientAuthenticator: Sendable {
     /// Returns the client of a workload, for requests other than token requests.
     private func workloadClient(_ id: String, of machine: MachineGrant) -> RegisteredClient {
         guard machine.type == WorkloadGrant.clientAssertion.type else { return RegisteredClient(id: id) }
-        return RegisteredClient(id: id, workload: client.workload?.source, subject: machine.subject)
+        var assertions = assertions
+        assertions?.subject = machine.subject
+        return RegisteredClient(id: id, assertion: assertions)
     }
 
     var notRegistered: AuthorityError {
@@ -87,12 +91,6 @@ struct ClientAuthenticator: Sendable {
         // Some services require `client_id` even if the `Authorization` header is present, and RFC 6749, section 3.2.1,
         // allows it.
         form.append("client_id", client.id)
-        if let source = client.workload {
-            let assertion = try await assertions.assertion(from: source)
-            try WorkloadAssertions.check(assertion, isFor: client.subject)
-            form.authenticate(with: assertion)
-            return ServiceRequest(url: endpoint.url, form: form)
-        }
         if let source = client.assertion {
             form.authenticate(
                 with: try await source.assertion(
