@@ -90,3 +90,18 @@ struct ConfigurationFile {
         throw AccountError(.invalidArgument, "\(path) is a link to a file that does not exist")
     }
 }
+
+extension JSONEdit {
+    /// Sets a value in a configuration file.
+    ///
+    /// - Throws: `damaged` if a member on the way to the value is not an object.
+    mutating func set(_ value: Value, at place: [String], in path: String) throws(AccountError) {
+        do {
+            try set(value, at: place)
+        } catch {
+            throw AccountError(
+                .damaged, "\(error.name.shown) in \(path) is not an object, so the file was not changed",
+                hint: "correct the file")
+        }
+    }
+}

@@ -68,23 +68,13 @@ struct DockerChange {
             let removed = Set(obsolete).sorted().map { "remove from \(file.path): \($0.shown)\n" }.joined()
             return .shown(added + removed)
         }
-        if !removing, value?.isNull == true {
-            do {
-                try edit.set(.object([]), at: [Self.member])
-            } catch {
-                throw AccountError(.damaged, "\(file.path): \(error.name.shown) is not an object")
-            }
-        }
+        if !removing, value?.isNull == true { try edit.set(.object([]), at: [Self.member], in: file.path) }
         for key in Set(obsolete).sorted() { edit.remove(at: [Self.member, key]) }
         for registry in changed {
             if removing {
                 edit.remove(at: [Self.member, registry])
             } else {
-                do {
-                    try edit.set(.string(tool), at: [Self.member, registry])
-                } catch {
-                    throw AccountError(.damaged, "\(file.path): \(error.name.shown) is not an object")
-                }
+                try edit.set(.string(tool), at: [Self.member, registry], in: file.path)
             }
         }
         try file.replace(old, with: edit.text, makesFolder: true)

@@ -70,44 +70,34 @@ struct MCPChange {
         if let current = servers?[key] {
             guard isOwn(current) else {
                 throw AccountError(
-                    .misconfigured, "\(file ?? "") has another server named \(key.shown)",
+                    .misconfigured, "\(path) has another server named \(key.shown)",
                     hint: "choose another name with --name")
             }
             let set = arguments(of: current)
             guard let url, set.contains(url.text) else {
                 throw AccountError(
-                    .misconfigured, "\(file ?? "") already has a server \(key.shown) for another URL",
+                    .misconfigured, "\(path) already has a server \(key.shown) for another URL",
                     hint: "choose another name with --name")
             }
             guard store == nil || set.value(of: "--store") == store else {
                 throw AccountError(
-                    .misconfigured, "\(file ?? "") already has the server \(key.shown) with another store",
+                    .misconfigured, "\(path) already has the server \(key.shown) with another store",
                     hint: "remove it with --remove first, or choose another name with --name")
             }
             // The user may have added arguments. Replace only a path that no longer exists.
             guard let words = MCPClientFormat.words(of: current), words.program.hasPrefix("/"),
                 !ExternalProgram.isInstalled(words.program)
-            else { return .unchanged("\(file ?? "") already has the server \(key.shown).") }
+            else { return .unchanged("\(path) already has the server \(key.shown).") }
             let list = ([tool[0]] + words.arguments).map { JSONEdit.Value.string($0) }
-            try change(
-                to: current["command"]?.isArray == true ? .array(list) : list[0], in: &edit,
-                at: format.place + [key, "command"])
+            try edit.set(
+                current["command"]?.isArray == true ? .array(list) : list[0], at: format.place + [key, "command"],
+                in: path)
         } else if servers == nil {
-            try change(to: .object([(key, entry(format))]), in: &edit, at: format.place)
+            try edit.set(.object([(key, entry(format))]), at: format.place, in: path)
         } else {
-            try change(to: entry(format), in: &edit, at: format.place + [key])
+            try edit.set(entry(format), at: format.place + [key], in: path)
         }
-        return .changed("\(file ?? "") has the server \(key.shown). Restart the client.")
-    }
-
-    private func change(to value: JSONEdit.Value, in edit: inout JSONEdit, at place: [String]) throws {
-        do {
-            try edit.set(value, at: place)
-        } catch {
-            throw AccountError(
-                .damaged, "\(error.name.shown) in \(file ?? "") is not an object, so the file was not changed",
-                hint: "correct the file")
-        }
+        return .changed("\(path) has the server \(key.shown). Restart the client.")
     }
 
     private func removing(
@@ -124,13 +114,15 @@ struct MCPChange {
         if own.isEmpty, let other = named?.first?.name.string {
             throw AccountError(
                 .misconfigured,
-                "the server \(other.shown) in \(file ?? "") runs this tool, but is not the server that `setup` writes",
+                "the server \(other.shown) in \(path) runs this tool, but is not the server that `setup` writes",
                 hint: "remove it from the file")
         }
-        guard !own.isEmpty else { return .unchanged("\(file ?? "") has no such server.") }
+        guard !own.isEmpty else { return .unchanged("\(path) has no such server.") }
         for name in own { edit.remove(at: format.place + [name]) }
-        return .changed("Removed from \(file ?? ""): \(own.map(\.shown).joined(separator: ", ")).")
+        return .changed("Removed from \(path): \(own.map(\.shown).joined(separator: ", ")).")
     }
+
+    private var path: String { file ?? "" }
 
     /// The name of the server in the configuration.
     private var key: String {
