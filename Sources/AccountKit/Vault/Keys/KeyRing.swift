@@ -140,7 +140,8 @@ struct KeyRing: Sendable {
         let hasVariable = sources.contains { $0.kind == .environment }
         return AccountError(
             .noKey, "there is an account archive, but no key to open it",
-            hint: hasVariable ? restore : "\(restore), or sign in again")
+            hint: hasVariable ? restore : "\(restore), or sign in again",
+            cause: kinds == [.keyFile] && sources.contains { ($0 as? KeyFile)?.isInContainer == true } ? LostKeyFile() : nil)
     }
 
     // MARK: New archives
@@ -237,3 +238,7 @@ struct KeyRing: Sendable {
         }
     }
 }
+
+/// The cause of `noKey` if only a key file in the container opens the archive. Unlike a passphrase, a program or a file on
+/// another disk, such a file does not come back unless the user restores it.
+struct LostKeyFile: Error {}
