@@ -136,12 +136,13 @@ struct KeyRing: Sendable {
                     + (places.isEmpty ? "here" : places))
         }
         let restore = "restore the key" + (places.isEmpty ? "" : " \(places)")
+        let isLost = kinds == [.keyFile] && sources.contains { ($0 as? KeyFile)?.isInContainer == true }
         // A new archive would need the key in the environment too.
         let hasVariable = sources.contains { $0.kind == .environment }
         return AccountError(
             .noKey, "there is an account archive, but no key to open it",
             hint: hasVariable ? restore : "\(restore), or sign in again",
-            cause: kinds == [.keyFile] && sources.contains { ($0 as? KeyFile)?.isInContainer == true } ? LostKeyFile() : nil)
+            cause: isLost ? LostKeyFile() : nil)
     }
 
     // MARK: New archives
