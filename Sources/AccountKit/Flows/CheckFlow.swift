@@ -6,7 +6,7 @@ struct CheckFlow {
     private static let repetitionLimit = 2
 
     let vault: any FlowVault
-    let service: any FlowService
+    let service: any CheckService
     let now: Date
 
     /// The number of seconds for which a confirmation is valid. If it is 0, the flow always asks the service.
@@ -213,7 +213,7 @@ extension Flows {
         with authority: any AccountAuthority, maximumAge: Duration = .zero, requestsMachineToken: Bool = false,
         timeout: Duration?
     ) async -> SessionState {
-        let service = LiveService(authority, self, deadline: timeout.map { .now + $0 })
+        let service = LiveCheckService(authority, self, until: timeout.map { .now + $0 })
         let flow = CheckFlow(
             vault: vault, service: service, now: vault.clock.now, maximumAge: maximumAge.seconds,
             requestsMachineToken: requestsMachineToken

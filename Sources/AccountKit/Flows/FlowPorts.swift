@@ -8,7 +8,10 @@ protocol FlowVault: AnyObject {
     func change<Value>(
         _ patience: Patience, _ body: (any FlowDraft) async -> Value
     ) async throws(AccountError) -> Value
+}
 
+/// The part of a ``VaultLease`` that a refresh uses.
+protocol FlowLease: FlowVault {
     /// Acquires a new refresh lease if the current lease may be lost.
     func renewLease() async throws(AccountError)
 
@@ -58,12 +61,9 @@ extension Vault: FlowVault {
         case .brief: briefTimeout
         }
     }
-
-    /// Does nothing, since the caller holds no lease.
-    func renewLease() {}
 }
 
-extension VaultLease: FlowVault {
+extension VaultLease: FlowLease {
     func read() async -> Vault.Content { await vault.read() }
 
     func change<Value>(
@@ -79,8 +79,15 @@ extension VaultLease: FlowVault {
     }
 }
 
-/// The requests of a flow to a service. Only one flow may use an instance, from a single task.
-protocol FlowService: AnyObject {
+/// The requests of a check to a service. Only one flow may use an instance, from a single task.
+protocol CheckService: AnyObject {
+    func verify(_ account: Account) async throws(AuthorityError) -> Identity
+
+    func refresh(_ account: Account) async -> RefreshOutcome
+}
+
+/// The requests of a refresh to a service. Only one flow may use an instance, from a single task.
+protocol RefreshService: AnyObject {
     /// Finds the token endpoint and connects to it, without sending a token. If the refresh of another process has
     /// failed in the meantime, returns the reason for a pause. `failureCount` is the number of refreshes of these tokens
     /// that had failed before the flow waited for the lease.
@@ -93,10 +100,6 @@ protocol FlowService: AnyObject {
     func commitExchange() throws
 
     func requestTokens(_ grant: RefreshGrant, of account: Account) async throws(AuthorityError) -> Credentials
-
-    func verify(_ account: Account) async throws(AuthorityError) -> Identity
-
-    func refresh(_ account: Account) async -> RefreshOutcome
 
     func revoke(_ account: Account, _ pending: RevocationQueue.Record?) async
 }

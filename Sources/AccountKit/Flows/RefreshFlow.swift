@@ -28,8 +28,8 @@ struct RefreshFlow {
     /// The number of times that the lock or the lease may be lost before the new tokens stay in memory.
     private static let conflictLimit = 3
 
-    private let vault: any FlowVault
-    private let service: any FlowService
+    private let vault: any FlowLease
+    private let service: any RefreshService
     private let now: Date
     private let supportsPerGrantRevocation: Bool
 
@@ -60,7 +60,7 @@ struct RefreshFlow {
     /// are the result. For another API, the result is a stored token if `account` does not have that token, or if the token
     /// is still valid.
     init(
-        _ vault: any FlowVault, _ service: any FlowService, of account: Account, by grant: RefreshGrant? = nil,
+        _ vault: any FlowLease, _ service: any RefreshService, of account: Account, by grant: RefreshGrant? = nil,
         now: Date, supportsPerGrantRevocation: Bool = false, after failureCount: Int = 0
     ) {
         self.vault = vault

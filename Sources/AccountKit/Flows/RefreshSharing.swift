@@ -49,7 +49,7 @@ extension Flows {
             outcome = try await vault.withLease(timeout: Self.leaseTimeout) {
                 await outcomeOfAnother(request, failureCount: failureCount)
             } _: { lease in
-                let service = LiveService(authority, self, under: lease, progress: progress)
+                let service = LiveRefreshService(authority, self, under: lease, progress)
                 let flow = RefreshFlow(
                     lease, service, of: account, by: request.grant, now: vault.clock.now,
                     supportsPerGrantRevocation: authority.supportsPerGrantRevocation, after: failureCount)

@@ -131,7 +131,7 @@ enum EffectResult: Sendable {
 ///
 /// When the script ends, the flow is abandoned: all further calls fail, so that it ends soon, and its outcome is
 /// ignored.
-final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
+final class ScriptedEffects: FlowLease, FlowDraft, CheckService, RefreshService {
     private let script: (EffectCall, Int) -> EffectResult?
     private var callCount = 0
 

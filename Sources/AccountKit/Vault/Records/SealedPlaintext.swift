@@ -47,7 +47,7 @@ enum SealedPlaintext<Payload: SealedPayload> {
         do {
             return (plaintext, try Payload(record: fields, secrets: kept))
         } catch {
-            preconditionFailure("a payload can be created from its own record")
+            throw AccountError(.invalidArgument, "an archive cannot contain \(Payload.sealedName) with these values")
         }
     }
 
