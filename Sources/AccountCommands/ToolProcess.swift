@@ -185,7 +185,9 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         do {
-            try Terminal.printText(help(for: error, showingAll: showsAll, tool: CommandLine.toolName) + "\n")
+            let text = help(for: error, showingAll: showsAll, tool: CommandLine.toolName)
+            let isScript = HelpDetail.generatesCompletions
+            try Terminal.printText((isScript ? CompletionScript.separatingMachine(text) : text) + "\n")
             return code
         } catch let error as AccountError {
             Terminal.say(error)
@@ -193,53 +195,6 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         } catch {
             SignalGuard.endProcessByClosedPipe()
         }
-    }
-}
-
-extension AccountApplication {
-    /// The variable of the token that replaces the archive, or `nil` if the environment contains no token.
-    static var replacingTokenVariable: String? { environmentToken == nil ? nil : tokenVariable }
-}
-
-extension AccountError {
-    /// Adds a hint with the command that signs in, unless the hint already contains a command.
-    ///
-    /// - Parameter variable: The variable of the token that replaces the archive. Signing in then has no effect, so the
-    ///   hint is to replace the token.
-    package mutating func nameSignIn(command: String, orReplaceTokenIn variable: String?) {
-        (message, hint) = (message.inCommandWords, hint?.inCommandWords)
-        if hint == Self.signInIfRefusedAgain { hint? += " with `\(command)`" }
-        // AccountKit knows the options of `login`, but not the name of the tool.
-        message = message.replacing("`login ", with: "`\(command) ")
-        if [.damaged, .wrongKeyOrDamaged, .noKey].contains(code) { nameSignInOfArchive(command) }
-        if code == .renewalRefused, hint?.contains("`") != true {
-            let advice = SignInAdvice(mentionedIn: message)
-            hint = "sign in again with `\(command)\(advice.map { " " + $0.options } ?? "")`"
-        }
-        if code == .notSignedIn, hint?.contains("`") != true, !message.contains("`") {
-            hint = variable.map(AccountError.hint(forTokenIn:)) ?? "run `\(command)`"
-        }
-        guard accessRequirement != nil else { return }
-        if let variable {
-            hint = AccountError.hint(forTokenIn: variable)
-        } else if let hint, let login = hint.firstRange(of: "`login "), let end = hint.lastIndex(of: "`"),
-            end >= login.upperBound
-        {
-            self.hint = "run `\(command) \(hint[login.upperBound..<end])`"
-        }
-    }
-}
-
-extension AccountError {
-    /// Adds the command that signs in to an error about an archive that cannot be opened, which ends in its advice.
-    private mutating func nameSignInOfArchive(_ command: String) {
-        let advice = "sign in again"
-        let end = "You are not signed out; "
-        if hint == nil, message.hasSuffix(advice), let start = message.firstRange(of: end) {
-            hint = String(message[start.upperBound...])
-            message = String(message[..<start.lowerBound] + end.dropLast(2))
-        }
-        if let text = hint, text.hasSuffix(advice) { hint = "\(text) with `\(command)`" }
     }
 }
 
@@ -261,29 +216,6 @@ extension Error {
     var isClosedPipe: Bool {
         let error: any Error = (self as? AccountError)?.cause ?? self
         return (error as? POSIXError)?.code == .EPIPE
-    }
-}
-
-extension CommandLine {
-    /// Throws an error for an argument that is not UTF-8, which would name another file. The arguments of the command that
-    /// `exec` runs may have any bytes; see ``unchanged(_:)``.
-    static func checkArguments() throws(AccountError) {
-        for index in 1..<max(Int(argc), 1) {
-            guard let argument = unsafeArgv[index] else { return }
-            if strcmp(argument, "exec") == 0 { return }
-            guard String(validatingCString: argument) == nil else { continue }
-            throw AccountError(
-                .invalidArgument, "argument \(index) is not UTF-8",
-                hint: "use a name in UTF-8, or a path that avoids the name, such as a link")
-        }
-    }
-
-    /// Returns copies of the last arguments of this process with their original bytes, or `words` if these are not the last
-    /// arguments. The caller frees the copies.
-    package static func unchanged(_ words: [String]) -> [UnsafeMutablePointer<CChar>?] {
-        let start = Int(argc) - words.count
-        guard start > 0, arguments.suffix(words.count).elementsEqual(words) else { return words.map { strdup($0) } }
-        return (start..<Int(argc)).map { index in unsafeArgv[index].flatMap { strdup($0) } }
     }
 }
 

@@ -1,12 +1,6 @@
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension AccountStore {
     /// Returns the key slots of the archive; empty if no user is signed in. This function never prompts the user.
     package func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {

@@ -11,8 +11,7 @@ extension AccountStore {
             guard case .present(let account, _) = await draft.read(), account.isSameUser(as: user) else {
                 throw AccountError(.conflict, "the signed-in user has changed", hint: "try again")
             }
-            return try await vault.offlineKeys.makeKey(
-                of: account, knowing: known, at: clock.now, in: draft.transaction)
+            return try await draft.offlineKeys.makeKey(of: account, knowing: known)
         }
     }
 
@@ -98,20 +97,20 @@ extension AccountStore {
         await check(.refreshRecord) { _ in
             true
         } _: { _ in
-            _ = try await vault.journal.record()
+            _ = try await vault.refreshRecord()
         }
         func checkAll<Payload>(_ records: SealedRecords<Payload>) async {
             for entry in records.entries {
                 await check(entry) {
-                    records.codec.isDamaged($0)
+                    records.context.isDamaged($0)
                 } _: {
                     _ = try await records.open($0)
                 }
             }
         }
-        await checkAll(vault.revocations.records)
-        await checkAll(vault.offlineKeys.records)
-        await checkAll(vault.keptProfiles.records)
+        await checkAll(vault.revocations)
+        await checkAll(vault.offlineKeys)
+        await checkAll(vault.keptProfiles)
         return entries
     }
 

@@ -25,12 +25,7 @@ extension AccountStore {
         try await signIn(with: authority) { (username, password) }
     }
 
-    /// Signs in with a user name and a password. See ``signIn(obtaining:)``.
-    ///
-    /// - Parameters:
-    ///   - authority: The service.
-    ///   - ask: A function that asks the user for the user name and password. AccountKit calls this function after it
-    ///     has checked that it can store the account.
+    /// Signs in with a user name and a password. AccountKit calls `ask` after it has checked that it can store the account.
     @discardableResult
     package func signIn(
         with authority: any PasswordAuthority,
@@ -52,13 +47,7 @@ extension AccountStore {
         try await signIn(with: authority) { token }
     }
 
-    /// Signs in with an access token that the user provides, after the service has confirmed the token. See
-    /// ``signIn(obtaining:)``.
-    ///
-    /// - Parameters:
-    ///   - authority: The service.
-    ///   - ask: A function that asks the user for the token. AccountKit calls this function after it has checked that
-    ///     it can store the account.
+    /// Signs in with an access token. AccountKit calls `ask` after it has checked that it can store the account.
     @discardableResult
     package func signIn(
         with authority: any TokenAuthority, asking ask: () async throws -> Secret
@@ -98,9 +87,10 @@ extension AccountStore {
         try await flows.signIn(with: authority, clock: clock, opening: open)
     }
 
-    /// Sets the handler that decides whether a sign-in replaces the account of another user. Without a handler, the
-    /// sign-in replaces that account.
-    package func confirmReplacements(_ handler: @escaping ReplacementHandler) {
-        flows.replacementHandler.handler = handler
+    /// Returns a store for the same session whose sign-ins replace the account of another user only if the handler says so.
+    package func confirmingReplacements(_ handler: @escaping ReplacementHandler) -> AccountStore {
+        var flows = flows
+        flows.replacementHandler = handler
+        return AccountStore(flows)
     }
 }

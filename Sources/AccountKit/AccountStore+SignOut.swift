@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension AccountStore {
     /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
@@ -16,7 +10,8 @@ extension AccountStore {
     /// profile and the offline data, with unsent changes, which AccountKit kept for the user's next sign-in.
     ///
     /// A full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
-    /// cannot revoke its tokens. If several machines share the storage, the sign-out then fails instead.
+    /// cannot revoke its tokens. The sign-out fails instead if only the key is missing, such as for an archive that is
+    /// locked, or if several machines share the storage.
     ///
     /// - Parameter authority: The service; if `nil`, no tokens are revoked.
     /// - Returns: The account that was signed out, and whether its tokens were revoked.
@@ -35,13 +30,13 @@ extension AccountStore {
     package func deliverRevocations(
         with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, isInteractive: Bool = false
     ) async -> [RevocationReport] {
-        let pending = await vault.revocations.pending(isInteractive: isInteractive)
+        let pending = await vault.revocations.readable(isInteractive: isInteractive)
         return await flows.deliver(
             pending.map { ($0, authority($0.payload.account)) }, ignoringPauses: ignoringPauses)
     }
 
     package func pendingRevocations() async throws -> [PendingRevocation] {
-        await vault.revocations.pending().map { PendingRevocation($0.payload) }
+        await vault.revocations.readable().map { PendingRevocation($0.payload) }
     }
 
     /// Returns whether a sign-out would remove offline data of a user whose session the service has ended.
@@ -49,7 +44,7 @@ extension AccountStore {
         guard case .absent = await vault.read() else { return false }
         return try await AccountError.wrappingErrors {
             let kept = SignOutRecord.kept(in: try await vault.storage.read(.signOut)?.bytes)
-            for entry in kept where OfflineKeys.entries.contains(entry) {
+            for entry in kept where ArchiveEntry.offlineKeys.contains(entry) {
                 if try await vault.storage.read(entry) != nil { return true }
             }
             return false

@@ -1,10 +1,4 @@
-import AccountSupport
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 extension AccountStore {
     /// Returns a valid access token. If necessary, the function refreshes the token first.
@@ -32,6 +26,45 @@ extension AccountStore {
         try await flows.accessToken(minimumValidity: minimumValidity, timeout: timeout, with: authority)
     }
 
+    /// Returns the tokens for requests to an API of a service.
+    ///
+    /// - Parameters:
+    ///   - authority: The service.
+    ///   - minimumValidity: How long a token must still be valid; see ``accessToken(minimumValidity:timeout:with:)``.
+    ///   - asksService: Whether to ask the service about the session if an API rejects a token that cannot be refreshed.
+    ///   - check: Throws an error if the token of an account must not be sent. Another sign-in may replace the account at
+    ///     any time, so this checks the account of each token.
+    package func requestTokens(
+        with authority: any AccountAuthority, minimumValidity: Duration? = nil, asksService: Bool = true,
+        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void = { _ in }
+    ) -> RequestTokens {
+        @Sendable func decision(_ refusal: AuthorityError, of account: Account) -> SessionDecision.Call {
+            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.credentials.isRenewable))
+        }
+        return RequestTokens(session: session) { () async throws(AccountError) in
+            let account = try await self.usableAccount(minimumValidity: minimumValidity, with: authority)
+            try check(account)
+            return account
+        } replacement: { (account, refusal) async throws(AccountError) in
+            let action = decision(refusal, of: account)
+            if action == .keep { return nil }
+            if let renewed = try await self.account(insteadOf: account, with: authority) {
+                try check(renewed)
+                return renewed
+            }
+            if asksService, action == .askService,
+                case .signedOut(let signOut) = await self.checkSession(with: authority)
+            {
+                throw self.flows.notSignedIn(signOut)
+            }
+            return nil
+        } note: { refusal, replacement in
+            if let refusal, decision(refusal, of: replacement) == .refreshOnce {
+                self.noteRefusedReplacement(replacement)
+            }
+        }
+    }
+
     /// Returns the account. If necessary, the function refreshes the tokens first. A call that began for one user does
     /// not return the account of another user.
     package func usableAccount(
@@ -51,7 +84,7 @@ extension AccountStore {
     }
 
     /// Records that an API also refused the token that ``account(insteadOf:timeout:with:)`` returned.
-    package func noteRefusedReplacement(_ account: Account) { flows.refusedReplacement.note(account.credentials) }
+    package func noteRefusedReplacement(_ account: Account) { flows.ownFailures.addReplacement(account.credentials) }
 
     /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again: for the user of the
     /// tokens, or for another token. Throws an error if the tokens are still withheld after that.
@@ -76,18 +109,18 @@ extension AccountStore {
     }
 
     package func refreshPause() async -> Duration? {
-        await vault.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
+        await vault.readableRefreshRecord()?.wait(at: clock.now).map { .seconds($0) }
     }
 
     /// Returns why the last refresh failed, with the time to wait until the next one; `nil` if no pause lasts.
     package func pauseReason() async -> UnverifiedReason? {
-        vault.pause(after: await vault.journal.readableRecord())
+        vault.pause(after: await vault.readableRefreshRecord())
     }
 
     /// Returns the date when the service began to refuse each refresh, possibly because it no longer recognizes the refresh
     /// token. Returns `nil` until two such responses are at least a minute apart.
     package func refusesRefreshSince() async -> Date? {
-        guard let record = await vault.journal.readableRecord(), record.isRefused else { return nil }
+        guard let record = await vault.readableRefreshRecord(), record.isRefused else { return nil }
         return record.refusedSince
     }
 
@@ -95,13 +128,11 @@ extension AccountStore {
     /// sign-in brings a token; otherwise `nil`. Sends no request.
     package func renewalRefusal(of account: Account) async -> UnverifiedReason? {
         guard account.credentials.isRenewable, account.credentials.needsToken(at: clock.now),
-            let record = await vault.journal.readableRecord(), record.refusedSince != nil
+            let record = await vault.readableRefreshRecord(), record.refusedSince != nil
         else { return nil }
         let reason = SessionDecision.withoutToken(record.failure(isShared: vault.isShared))
         return reason.code == .renewalRefused ? reason : nil
     }
-
-    package func notSignedIn(_ signOut: SignOut) -> AccountError { flows.notSignedIn(signOut) }
 }
 
 extension AccountStore {

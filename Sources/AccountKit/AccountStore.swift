@@ -1,13 +1,7 @@
 import AccountCrypto
-import AccountSupport
+package import AccountSupport
 public import Logging
 import Synchronization
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// Stores the account of one session: encrypts it in an archive, shares it in memory, and checks it at start-up.
 ///
@@ -65,16 +59,7 @@ public final class AccountStore: Sendable {
                 logger: logger))
     }
 
-    /// Creates a store for a session in another storage.
-    ///
-    /// - Parameters:
-    ///   - storage: The storage of the archive. No other session may use this storage.
-    ///   - appIdentifier: The app identifier. The archive is bound to this identifier and to the session.
-    ///   - session: The name of the session.
-    ///   - keys: The archive's keys, at least one. Each key opens the archive.
-    ///   - clock: The source of the current date; `nil` for the clock of the machine.
-    ///   - lockTimeout: How long to wait while another process changes the archive.
-    ///   - logger: The logger; `nil` for none.
+    /// Creates a store for a session in another storage, which no other session may use.
     package convenience init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
         keys: [any KeyProvider], clock: (any WallClock)? = nil, lockTimeout: Duration = .seconds(30),
@@ -86,10 +71,9 @@ public final class AccountStore: Sendable {
                 lockTimeout: lockTimeout, logger: logger))
     }
 
-    /// Creates a store for the session of a vault.
     package convenience init(_ vault: Vault) { self.init(Flows(vault)) }
 
-    private init(_ flows: Flows) {
+    init(_ flows: Flows) {
         session = flows.vault.session
         self.flows = flows
     }
@@ -102,17 +86,20 @@ public final class AccountStore: Sendable {
         clock: any WallClock = SystemWallClock(), logger: Logger? = nil
     ) {
         let given = GivenToken(token, from: variable, at: clock.now)
-        self.init(
-            storage: given, appIdentifier: appIdentifier, session: session, keys: [given], clock: clock,
-            logger: logger)
+        var flows = Flows(
+            Vault(
+                storage: given, appIdentifier: appIdentifier, session: session, keys: [given], clock: clock,
+                logger: logger))
+        flows.givenToken = given
+        self.init(flows)
     }
 
-    /// Returns a store for the same session that may replace an archive that other machines may be able to open.
+    /// Returns a store for the same session that may replace an archive that this machine may only be unable to open now.
     ///
-    /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store does not change an archive that does not
-    /// open here: signing in and signing out fail with the reason. With the returned store, signing in and signing out
-    /// move the archive aside instead, as on storage of one machine. Ask the user first, because all machines that
-    /// share the storage are affected:
+    /// A store does not sign out of an archive whose key is missing. If machines share the storage
+    /// (``ArchiveStorage/sharedPlace``), a store does not change any archive that does not open here: signing in and
+    /// signing out fail with the reason. With the returned store, signing in and signing out move the archive aside
+    /// instead. Ask the user first, because all machines that share the storage are affected:
     ///
     /// - After a sign-in, these machines need the keys of this store.
     /// - After a sign-out, these machines are signed out.
@@ -138,11 +125,8 @@ public final class AccountStore: Sendable {
 
     package var isShared: Bool { vault.isShared }
 
-    /// Returns whether a shared storage contains an archive, even if it cannot be opened.
-    package func hasSharedArchive() async throws -> Bool {
-        guard isShared else { return false }
-        return try await vault.storage.read(.account) != nil
-    }
+    /// Returns whether there is an archive, even if it cannot be opened.
+    package func hasArchive() async throws -> Bool { try await vault.storage.read(.account) != nil }
 
     // MARK: The shared account
 
@@ -242,7 +226,7 @@ public final class AccountStore: Sendable {
     package func unfinishedRefresh() async throws -> Date? {
         let record: RefreshRecord?
         do {
-            record = try await vault.journal.record()
+            record = try await vault.refreshRecord()
         } catch let error as AccountError where error.code == .storeUnreachable {
             // No refresh is possible, but there may be a replica of the account.
             return nil
@@ -254,7 +238,7 @@ public final class AccountStore: Sendable {
         } catch {
             return nil
         }
-        return try await vault.journal.record()?.date == nil ? nil : date
+        return try await vault.refreshRecord()?.date == nil ? nil : date
     }
 
     package func inspectStorage() async -> [StorageObservation] {

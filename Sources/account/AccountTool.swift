@@ -7,6 +7,7 @@ import ArgumentParser
 import CAccountKitShims
 import AccountSupport
 import Logging
+import NIOCore
 
 /// The `account` command: the commands of AccountCommands for any OAuth 2.0 or OpenID Connect service.
 @main
@@ -16,6 +17,8 @@ enum AccountTool {
         // request, only this protection is missing.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
+        // One thread is enough for the connections of a command. The default is one thread per processor.
+        NIOSingletons.groupLoopCountSuggestion = 1
         AccountCommand<StandAlone>.runProcess()
     }
 }
@@ -61,8 +64,8 @@ enum StandAlone: AccountApplication {
             throw AccountError(
                 .misconfigured, "the service of this account is unknown",
                 hint:
-                    "sign in again with the URL of the service, as in `\(CommandLine.toolName) login https://auth.example.com`"
-            )
+                    "sign in again, and name the service, as in `\(CommandLine.toolName) login https://auth.example.com`; "
+                    + "for another session than the default, add --session NAME")
         }
         // The known services require a registered client ID, unless the user may operate them.
         let home = try KnownService.at(issuer)

@@ -94,6 +94,20 @@ import Testing
         }
     }
 
+    @Test func `Repairs folders and files inside each other in one run`() async throws {
+        try await run { container, root in
+            try createFile(root + "/Library/Keys/Account.key.0123456789abcdef.tmp")
+            try setPermissions(0o644, of: root + "/Library/Keys/Account.key")
+            for folder in ["/Library/Keys", "/Library/Preferences/Sessions", "/Library/Preferences", "/Library"] {
+                try setPermissions(0o777, of: root + folder)
+            }
+            let findings = await ContainerInspection(container: container).repair()
+            #expect(findings.allSatisfy { $0.isFixed }, "\(findings.filter { !$0.isFixed }.map(\.problem))")
+            #expect(findings.count == 6, "\(findings.map(\.problem))")
+            #expect(problems(in: container) == [])
+        }
+    }
+
     @Test(arguments: ["/Documents", "/Library/Preferences/Sessions", "/Library/Keys"])
     func `Reports a folder behind a link, and does not change it`(place: String) async throws {
         try await run { container, root in

@@ -122,6 +122,36 @@ struct AccountStoreKeysTests {
         #expect(storage.entries == before)
     }
 
+    @Test func `Keeps a locked archive at a sign-in or sign-out`() async throws {
+        let person = Person("one two")
+        _ = try await signedIn(person.key)
+        let before = storage.entries
+        let locked = PassphraseKey(cost: Person.cost) { question in
+            throw AccountError(question == .new ? .invalidArgument : .noKey, "there is no terminal")
+        }
+        await expectAccountError(.noKey) { try await store(locked).signIn { .fresh(at: clock.now) } }
+        let authority = ScriptedAuthority(clock: clock)
+        await expectAccountError(.noKey) { try await store(locked).signOut(with: authority) }
+        #expect(storage.entries == before)
+        #expect(authority.requests.isEmpty)
+        // The user gives up the key.
+        let moved = try #require(try await store(locked).replacingUnreadableArchive().signOut().quarantinedArchive)
+        #expect(storage.entries[ArchiveEntry(rawValue: moved)]?.bytes == before[.account]?.bytes)
+    }
+
+    @Test func `Keeps an archive whose key is missing in the environment, and names the variable`() async throws {
+        _ = try await signedIn(Self.environment)
+        let before = storage.entries
+        let store = store(EnvironmentKey(variable: "NOTES_KEY", credential: "notes.key") { _ in nil })
+        for error in [
+            await expectAccountError(.noKey, performing: { try await store.signIn { .fresh(at: clock.now) } }),
+            await expectAccountError(.noKey, performing: { try await store.signOut() }),
+        ] {
+            #expect(error?.hint == "restore the key in NOTES_KEY")
+        }
+        #expect(storage.entries == before)
+    }
+
     @Test func `Does not replace a passphrase archive at a sign-in with a key file`()
         async throws
     {

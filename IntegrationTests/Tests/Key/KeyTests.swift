@@ -54,6 +54,10 @@ struct KeyTests: KeyScenes {
             let without = try await account("whoami", "--offline")
             #expect(without.exitCode == 65)
             #expect(without.output == "")
+            let logout = try await account("logout")
+            #expect(logout.exitCode == 65)
+            #expect(logout.errors.contains("Restore the key in ACCOUNT_KEY"), "\(logout)")
+            #expect(container.exists(container.archive))
             let wrong = try await account.with("ACCOUNT_KEY", String(Self.key.reversed()))("whoami", "--offline")
             #expect([65, 78].contains(wrong.exitCode), "\(wrong)")
             #expect(try await variable("whoami", "--offline").output == "alice\n")
@@ -173,6 +177,28 @@ struct KeyTests: KeyScenes {
             #expect(interrupted.echo)
             #expect(interrupted.exitCode != 0)
             #expect(try container.entry(container.archive) == before)
+        }
+    }
+
+    @Test func `login and logout leave a locked archive in place, and name the command that unlocks it`() async throws {
+        try await run { account, container in
+            try await lock(account, by: "correct horse")
+            let before = try container.entry(container.archive)
+            for arguments in [["logout"], ["logout", "--local"], ["logout", "--all", "--json"]] {
+                let outcome = try await detached(account).run(arguments)
+                #expect(outcome.exitCode == 65, "\(outcome)")
+                #expect(outcome.errors.contains("account key unlock"), "\(outcome)")
+                #expect(outcome.errors.contains("account logout --force"), "\(outcome)")
+            }
+            let login = try await logIn(detached(account))
+            #expect(login.exitCode == 65, "\(login)")
+            #expect(login.errors.contains("account key unlock"), "\(login)")
+            #expect(try container.entry(container.archive) == before)
+            #expect(try container.quarantine().isEmpty)
+
+            let forced = try await runDetached(account, "logout", "--force")
+            #expect(forced.exitCode == 0, "\(forced)")
+            #expect(try container.quarantine().count == 1)
         }
     }
 

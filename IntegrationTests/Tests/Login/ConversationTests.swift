@@ -48,25 +48,52 @@ struct ConversationTests {
         }
     }
 
+    /// Answers the questions of `login` with the URL of the API and `answers`, and signs in with the browser.
+    private func signInWithBrowser(_ user: APIUser, answering answers: [Terminal.Step] = []) async throws
+        -> Terminal.Session
+    {
+        let shown = user.container.path("shown")
+        async let session = Terminal.run(
+            user.account.with("BROWSER", "true").command(["login"]), columns: 400,
+            [.wait("another service: "), .type(user.api), .enter] + answers + [
+                .wait("How do you want to sign in?"), .wait("Enter a number (leave empty for 1): "), .enter,
+                .find(#"http\S+code_challenge\S+\s"#), .tell(shown),
+            ])
+        try await waitUntil("the URL was shown") { user.container.exists(shown) }
+        let screen = try String(contentsOfFile: shown, encoding: .utf8)
+        guard let address = screen.firstMatch(of: /(http\S+code_challenge\S+)\s/) else { throw Unexpected(screen) }
+        let back = try await user.server.redirection(from: String(address.1))
+        _ = try? await HTTP.get(back)
+        return try await session
+    }
+
     @Test func `The URL of an API needs no client ID, and login with it is the command`() async throws {
         try await APIUser.run { user in
-            let shown = user.container.path("shown")
-            async let session = Terminal.run(
-                user.account.with("BROWSER", "true").command(["login"]), columns: 400,
-                .wait("another service: "), .type(user.api), .enter, .wait("How do you want to sign in?"),
-                .wait("Enter a number (leave empty for 1): "), .enter, .find(#"http\S+code_challenge\S+\s"#),
-                .tell(shown))
-            try await waitUntil("the URL was shown") { user.container.exists(shown) }
-            let screen = try String(contentsOfFile: shown, encoding: .utf8)
-            guard let address = screen.firstMatch(of: /(http\S+code_challenge\S+)\s/) else { throw Unexpected(screen) }
-            let back = try await user.server.redirection(from: String(address.1))
-            _ = try? await HTTP.get(back)
-            let end = try await session
+            let end = try await signInWithBrowser(user)
             #expect(end.exitCode == 0, "\(end)")
             #expect(!end.screen.contains("Client ID"), "\(end)")
             #expect(end.screen.contains("run:\r\n\r\n    account login \(user.api)\r\n"), "\(end)")
             #expect(try await user.call() == 200)
             #expect(try user.registrations().count == 1)
+        }
+    }
+
+    @Test func `Asks once which server of an API to use, and later commands use that server`() async throws {
+        try await APIUser.run { user in
+            let servers = ["http://127.0.0.1:1", user.server.issuer]
+            try await user.server.alter(.resourceMetadata, setting: ["authorization_servers": .list(servers)])
+            let end = try await signInWithBrowser(
+                user,
+                answering: [
+                    .wait("The API has 2 authorization servers:"), .wait("2  \(user.server.issuer)"),
+                    .wait("Enter a number: "), .type("3"), .enter, .wait("Enter a number from 1 to 2."),
+                    .wait("Enter a number: "), .type("2"), .enter,
+                ])
+            #expect(end.exitCode == 0, "\(end)")
+            #expect(end.screen.components(separatedBy: "The API has 2 authorization servers:").count == 2, "\(end)")
+            #expect(end.screen.contains("account login \(user.api) --issuer \(user.server.issuer)\r\n"), "\(end)")
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.call() == 200)
         }
     }
 

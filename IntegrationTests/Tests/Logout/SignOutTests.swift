@@ -84,8 +84,15 @@ struct SignOutTests {
             try await user.signIn()
             try await user.server.setFaults(
                 Fault(path: "/oauth/revoke", status: 401, body: #"{"error":"invalid_client"}"#))
+            try await user.server.clearLog()
             #expect(try await logOut() == "refused")
             #expect(!user.container.exists(user.container.archive))
+            let requestCount = try await user.server.log()["/oauth/revoke"]
+            // The user knows that the service refused it.
+            for _ in 1...3 {
+                #expect(try await user.account("logout").errors == "No user was signed in.\n")
+            }
+            #expect(try await user.server.log()["/oauth/revoke"] == 3 * requestCount, "three attempts in all")
         }
     }
 

@@ -50,10 +50,9 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         var folders: [Finding] = []
         // If there is no container, creating the context below fails too, and throws an error with the reason.
         if let container = try? App.container() {
-            folders = ContainerInspection(
-                container: container, homeVariable: "\(App.environmentPrefix)_HOME"
-            ).findings()
-            if fix { for index in folders.indices { await folders[index].repairIfPossible() } }
+            let inspection = ContainerInspection(
+                container: container, homeVariable: "\(App.environmentPrefix)_HOME")
+            folders = fix ? await inspection.repair() : inspection.findings()
         }
         try await perform({
             do {

@@ -1,11 +1,6 @@
 import AccountKit
 import ArgumentParser
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import Logging
 
 struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
@@ -81,7 +76,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         if kind != .command, !command.isEmpty {
             throw ValidationError(
                 "a key of kind \(kind.rawValue) accepts no program",
-                hint: "use `\(CommandLine.toolName) key add command`")
+                hint: "omit the program, or use `\(CommandLine.toolName) key add command -- PROGRAM`")
         }
     }
 
@@ -195,11 +190,21 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         for source in sources {
             let keySource = source.keySource(of: context.session, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
-            // Keep a source whose key is unavailable: the key may open a remaining slot.
-            let key = try? await keySource.provider(in: context.container, session: context.session).key()
-            if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
+            if !slots.isEmpty, await !hasKey(keySource, context) || slots.contains(where: \.isAvailable) {
+                used.append(source)
+            }
         }
         return used.isEmpty ? sources : used
+    }
+
+    /// Returns whether the key of a source is available. A source without its key is kept: the key may open a remaining slot.
+    private func hasKey(_ source: KeySource, _ context: CommandContext<App>) async -> Bool {
+        do {
+            return try await source.provider(in: context.container, session: context.session).key() != nil
+        } catch {
+            context.logger?.warning("a key cannot be read", metadata: ["error": "\(error)"])
+            return false
+        }
     }
 }
 
@@ -238,46 +243,5 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
         let name = kind == .keyFile ? "key file" : "passphrase"
         Terminal.say(.success, "Replaced the \(name) and the key that encrypts the data.")
         try await KeyDocument(context).print(asJSON: options.json)
-    }
-}
-
-private struct KeyDocument: Encodable {
-    struct Slot: Encodable {
-        var id: String
-        var kind: String
-        var created: Date
-        var opensNow: Bool
-    }
-
-    var session: String
-    var slots: [Slot]
-    var sources: [KeySettings.Source]
-
-    init(_ context: CommandContext<some AccountApplication>) async throws {
-        session = context.session.rawValue
-        sources = try context.preferences.keySettings(of: context.session).sources
-        slots = try await context.archive(of: context.session).keySlots().map {
-            Slot(
-                id: $0.id, kind: $0.kind.rawValue, created: $0.created,
-                opensNow: $0.isAvailable)
-        }
-    }
-
-    package func print(asJSON: Bool) throws {
-        if asJSON { return try JSONDocument.print(self) }
-        let rows = slots.map { slot in
-            let state =
-                slot.opensNow
-                ? "available"
-                : slot.kind == KeyKind.passphrase.rawValue ? "asks for the passphrase" : "not available here"
-            return [slot.id.prefix(8).description, slot.kind, StateText.date(slot.created), state]
-        }
-        if !rows.isEmpty { try Terminal.printTable(["ID", "KIND", "CREATED", "STATE"], rows) }
-        for source in sources where slots.isEmpty {
-            try Terminal.printLine("at the next sign-in: \(source.text)")
-        }
-        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.rawValue }) {
-            try Terminal.printLine("only for the next archive: \(source.text)")
-        }
     }
 }

@@ -21,8 +21,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
 
     @Flag(
         help: """
-            Sign out even if data is lost: unsent changes, or an archive in a shared store that cannot be opened here. \
-            The other machines are then signed out too, and the tokens in the archive stay valid at the service.
+            Sign out even if data is lost: unsent changes, or an archive that cannot be opened here, because its key is \
+            missing or because machines share it. These machines are then signed out too, and the tokens in the archive \
+            stay valid at the service.
             """)
     var force = false
 
@@ -51,13 +52,16 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if sessions.isEmpty, !options.json { Terminal.say("No user is signed in.") }
         var parts: [Document.Part] = []
         var failure: AccountError?
-        let start = SystemWallClock().now
+        var signedOut: [Account] = []
         for session in sessions {
             do {
                 let store = try context.archive(of: session)
                 let data = try await data(of: store, context)
                 let (report, page, registration) = try await signOut(store, context)
-                if report.account != nil { await data?.remove() }
+                if let account = report.account {
+                    await data?.remove()
+                    signedOut.append(account)
+                }
                 parts.append(
                     Document.Part(
                         session: session.rawValue, username: report.account?.username,
@@ -68,7 +72,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 }
                 // Don't try if the revocation of this session is queued, because then the service is unreachable.
                 if !local, !report.revocation.isQueued {
-                    await context.deliverRevocations(of: store, before: start, isRequested: true)
+                    await context.deliverRevocations(of: store, besides: signedOut, isRequested: true)
                 }
                 // The revocations needed the registration.
                 if let registration {
@@ -80,7 +84,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             }
         }
         if options.json { try JSONDocument.print(Document(sessions: parts)) }
-        if all, !local { await context.deliverRevocations(isRequested: true) }
+        if all, !local { await context.deliverRevocations(besides: signedOut, isRequested: true) }
         if let failure { throw ExitCode(failure.exitCode) }
     }
 
@@ -106,7 +110,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         }
         guard let work, !force else { return data }
         let question = "Signing out would lose \(work)"
-        guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
+        guard Terminal.canAsk, !options.json else {
             throw AccountError(.busy, question, hint: advice)
         }
         let answer = (try? Terminal.prompt("\(question). Sign out anyway? [y/N] ")) ?? ""

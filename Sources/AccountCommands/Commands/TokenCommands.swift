@@ -65,9 +65,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     func validate() throws {
-        if let minValidity, minValidity < 0 || !minValidity.isFinite {
-            throw ValidationError("--min-validity requires a number of seconds, 0 or more")
-        }
+        try minValidity.checkSeconds(of: "--min-validity")
         if usesIDToken, try target.target() != nil {
             throw ValidationError(
                 "an ID token is only for the client of this session", hint: "omit --audience, --resource and --scope")
@@ -101,8 +99,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
         if dpopProof.isEmpty { try account.credentials.checkIsBearer(context.hint) }
-        let usable = try await context.withUsableToken(
-            account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+        let usable = try await context.withUsableToken(account, minimumValidity: minValidity.seconds)
         let token = usable.credentials.accessToken
         try print(token, of: usable.credentials, beside: usable, context)
         context.warn(ifTokenUntil: usable.credentials.expiresAt, isShorterThan: minValidity)
@@ -113,8 +110,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     private func printToken(for target: TokenTarget, _ context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "get a token for another API")
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let derived = try await context.withDerivedToken(
-            for: target, of: account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+        let derived = try await context.withDerivedToken(for: target, of: account, minimumValidity: minValidity.seconds)
         try print(derived.credentials.accessToken, of: derived.credentials, beside: account, context)
         context.warn(ifTokenUntil: derived.credentials.expiresAt, isShorterThan: minValidity)
         if account.credentials.derivedToken(for: target) != derived {
@@ -168,8 +164,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 extension TokenCommand {
     private func printIDToken(_ context: CommandContext<App>) async throws {
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let token = try await context.usableIDToken(
-            account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+        let token = try await context.usableIDToken(account, minimumValidity: minValidity.seconds)
         if options.json {
             try JSONDocument.print(
                 Document(

@@ -50,9 +50,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         if offline, verify { throw ValidationError("--offline and --verify cannot be combined") }
-        if maxAge.count < 0 || !maxAge.count.isFinite {
-            throw ValidationError("--max-age requires a number of seconds, 0 or more")
-        }
+        try Double?(maxAge.count).checkSeconds(of: "--max-age")
     }
 
     func run(in context: CommandContext<App>) async throws {

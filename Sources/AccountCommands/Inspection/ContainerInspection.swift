@@ -8,6 +8,23 @@ struct ContainerInspection {
     /// The variable with the folder for all files.
     var homeVariable = "ACCOUNT_HOME"
 
+    /// Repairs everything that can be repaired without losing data, and returns the findings.
+    ///
+    /// A repair may have to wait for others: nothing below a folder that other users can change is changed, and a folder that
+    /// cannot be read hides what is in it.
+    func repair() async -> [Finding] {
+        var fixed: [Finding] = []
+        while true {
+            var findings = findings()
+            for index in findings.indices { await findings[index].repairIfPossible() }
+            let new = findings.filter { finding in
+                finding.isFixed && !fixed.contains { $0.problem == finding.problem }
+            }
+            guard !new.isEmpty else { return fixed + findings }
+            fixed += new
+        }
+    }
+
     func findings() -> [Finding] {
         var findings: [Finding] = []
         func add(_ body: () throws -> [Finding]) {

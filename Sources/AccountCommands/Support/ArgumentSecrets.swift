@@ -6,9 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The parts of a command line that may be secrets, such as a token that the user typed as an argument. Errors don't repeat
-/// them, because logs keep errors.
-struct ArgumentSecrets {
+/// The parts of a command line that may be secrets, such as a token that the user typed as an argument. Texts for the user
+/// don't repeat them, because logs keep these texts.
+struct ArgumentSecrets: Sendable {
     /// What replaces a secret.
     private static let replacement = "(not shown)"
 
@@ -36,7 +36,7 @@ struct ArgumentSecrets {
     }
 
     /// Those of this process.
-    static var given: ArgumentSecrets { ArgumentSecrets(Array(CommandLine.arguments.dropFirst())) }
+    static let given = ArgumentSecrets(Array(CommandLine.arguments.dropFirst()))
 
     /// Returns the text without the secrets.
     func hidden(in text: String) -> String {

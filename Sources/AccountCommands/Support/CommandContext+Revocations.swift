@@ -1,18 +1,16 @@
-import AccountKit
+package import AccountKit
 import Logging
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension CommandContext {
     /// Sends the pending revocations of all sessions to `issuer`, or to all services if `issuer` is `nil`. If the user
     /// requested this, AccountKit searches the folders of all sessions, ignores pauses, and may ask for a passphrase.
     /// Otherwise, AccountKit considers only the sessions in the index, and skips the remaining sessions after one second.
     /// AccountKit opens only the current session, and sessions whose folder contains a queue.
-    package func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
+    ///
+    /// - Parameter accounts: Accounts whose tokens this command has just tried to revoke.
+    package func deliverRevocations(
+        to issuer: String? = nil, besides accounts: [Account] = [], isRequested: Bool = false
+    ) async {
         let sessions = sessionsWithRevocations(inIndex: !isRequested)
         let start = ContinuousClock.now
         for session in sessions {
@@ -20,7 +18,7 @@ extension CommandContext {
             guard session == self.session || container.revocationIndex.mayHaveEntries(session) else { continue }
             do {
                 let store = session == self.session ? archive : try archive(of: session, isInteractive: isRequested)
-                await deliverRevocations(to: issuer, of: store, isRequested: isRequested)
+                await deliverRevocations(to: issuer, of: store, besides: accounts, isRequested: isRequested)
             } catch {
                 // `doctor` reports the problem with that session.
                 logger?.debug("revocations of session \(session) were not sent", metadata: ["error": "\(error)"])
@@ -45,15 +43,15 @@ extension CommandContext {
         return result
     }
 
-    /// Sends the pending revocations of one session that were queued before a date.
+    /// Sends the pending revocations of one session.
     func deliverRevocations(
-        to issuer: String? = nil, of store: AccountStore, before date: Date = .distantFuture, isRequested: Bool = false
+        to issuer: String? = nil, of store: AccountStore, besides accounts: [Account] = [], isRequested: Bool = false
     ) async {
         let reports = await store.deliverRevocations(
             with: { account in
-                guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
-                    return nil
-                }
+                guard issuer == nil || account.issuer == issuer,
+                    !accounts.contains(where: { $0.credentials == account.credentials })
+                else { return nil }
                 // Read the settings only for pending revocations, because each check and refresh calls this function.
                 let remembered = readableService(of: store.session)
                 // The secret in the environment may belong to a later sign-in in this session.
@@ -75,12 +73,12 @@ extension CommandContext {
                 // If the service is unknown, the revocation stays in the queue until it is too old.
                 return try? authority(for: service, timeout: .seconds(isRequested ? 5 : 1))
             }, ignoringPauses: isRequested, isInteractive: isRequested && Terminal.isTerminal(.input))
-        for report in reports where report.isGivenUp {
+        // A sign-out has told the user of the first refusal itself.
+        for report in reports where report.isFirstRefusal {
             let reason = report.outcome.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
             Terminal.say(
-                "\(report.issuer ?? "The service") refused to revoke the tokens of an earlier session\(reason). AccountKit "
-                    + "will not try again. The tokens stay valid there until they expire, unless you end the session at "
-                    + "the service.")
+                "\(report.issuer ?? "The service") refused to revoke the tokens of an earlier session\(reason). The tokens "
+                    + "stay valid there until they expire, unless you end the session at the service.")
         }
     }
 }

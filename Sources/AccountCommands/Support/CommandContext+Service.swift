@@ -150,90 +150,6 @@ extension CommandContext {
         return App.acceptsIssuer && (try? authority(for: service, timeout: .seconds(10)))?.namingAPI != nil
     }
 
-    /// Returns the service to sign in to: the service in the options, otherwise the service of the session's last
-    /// sign-in.
-    func service(
-        named name: String?, at url: String? = nil, _ options: IssuerOptions<App>, _ request: RequestOptions<App>,
-        _ authorization: AuthorizationOptions<App>
-    ) throws -> AccountService {
-        var (name, url, options) = (name?.trimmed.lowercased(), url?.trimmed, options.trimmed)
-        guard App.acceptsIssuer || name == nil && url == nil && options.issuer == nil && options.clientID == nil else {
-            throw AccountError(
-                .invalidArgument, "the service of this tool is fixed",
-                hint: "omit the URL, --service, --issuer and --client-id")
-        }
-        let chosen = try name.map(App.chosenService)
-        if let address = url, options.issuer == nil, name != nil || !acceptsAPIs {
-            // The URL is that of the service.
-            (options.issuer, url) = (address, nil)
-        }
-        let remembered = App.acceptsIssuer ? try preferences.service(of: session) : nil
-        guard !App.acceptsIssuer || name != nil || url != nil || options.issuer != nil || remembered != nil else {
-            throw AccountError(
-                .invalidArgument,
-                "specify the service",
-                hint: "pass the URL of the API or of its service, such as https://api.example.com"
-                    + (App.services.first.map { ", or --service \($0.name)" } ?? ""))
-        }
-        if let url = url ?? (name == nil && options.issuer == nil ? remembered?.url : nil) {
-            guard acceptsAPIs else {
-                throw AccountError(
-                    .invalidArgument, "this tool does not sign in by the URL of an API",
-                    hint: "pass only the URL of the service")
-            }
-            return service(at: url, remembered, options, request, authorization)
-        }
-        // Without options, use the same service again. A name without an issuer means the service at its own address.
-        let isSame =
-            (name == nil || App.isSameService(name, remembered?.name))
-            && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
-        var service = isSame ? remembered ?? AccountService() : AccountService()
-        (service.url, service.isIssuerNamed) = (nil, nil)
-        service.name = chosen?.name ?? service.name
-        service.issuer =
-            try options.issuer ?? (name == nil ? service.issuer : nil)
-            ?? App.service(named: service.name)?.defaultIssuer()
-        apply(options, request, authorization, to: &service)
-        return service
-    }
-
-    /// Returns the service of an API. The API names its authorization server again at each sign-in, so an earlier one is
-    /// remembered only if the user named it.
-    private func service(
-        at url: String, _ remembered: AccountService?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>,
-        _ authorization: AuthorizationOptions<App>
-    ) -> AccountService {
-        // The settings, such as the client ID, are for the service of the last sign-in.
-        let isSame =
-            url == remembered?.url
-            && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
-        var service = isSame ? remembered ?? AccountService() : AccountService()
-        service.url = url
-        service.issuer = options.issuer ?? (service.isIssuerNamed == true ? service.issuer : nil)
-        service.isIssuerNamed = service.issuer == nil ? nil : true
-        apply(options, request, authorization, to: &service)
-        return service
-    }
-
-    private func apply(
-        _ options: IssuerOptions<App>, _ request: RequestOptions<App>, _ authorization: AuthorizationOptions<App>,
-        to service: inout AccountService
-    ) {
-        service.clientID = options.clientID ?? service.clientID
-        service.clientMetadataURL = authorization.clientMetadataURL ?? service.clientMetadataURL
-        service.redirectURI = authorization.redirectURI ?? service.redirectURI
-        service.audience = request.audience ?? service.audience
-        service.clientAuthentication = request.clientAuth?.method ?? service.clientAuthentication
-        service.bindsTokens = authorization.dpop ?? service.bindsTokens
-        if !request.scopes.isEmpty || request.defaultScopes != nil {
-            service.scopes = request.scopes
-            service.usesDefaultScopes = request.defaultScopes ?? true
-        }
-        if !request.resources.isEmpty { (service.resources, service.omitsResource) = (request.resources, nil) }
-        if request.noResource { (service.resources, service.omitsResource) = ([], true) }
-        if !authorization.parameters.isEmpty { service.parameters = authorization.parameters.values }
-    }
-
     func rememberedService() throws -> AccountService {
         guard App.acceptsIssuer else { return AccountService() }
         guard let service = try preferences.service(of: session) else {
@@ -273,10 +189,6 @@ extension CommandContext {
 
 extension NetworkSetting {
     var summary: String { "\(variable)=\(value) (\(problem ?? effect))" }
-}
-
-extension [RequestParameter] {
-    var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 
 extension [NetworkSetting] {

@@ -13,3 +13,14 @@ struct Seconds: ExpressibleByArgument {
         self.count = count
     }
 }
+
+extension Double? {
+    /// Throws an error if the value of an option is not a number of seconds.
+    package func checkSeconds(of option: String) throws {
+        guard let self, self < 0 || !self.isFinite else { return }
+        throw ValidationError("\(option) requires a number of seconds, 0 or more")
+    }
+
+    /// A number of seconds as a duration, which has a smaller range.
+    package var seconds: Duration? { map { .seconds(Swift.min($0, 1e12)) } }
+}

@@ -116,15 +116,15 @@ enum PropertyListDocument {
             } else if rest.starts(with: "<![CDATA[".utf8) {
                 skip("<![CDATA[", past: "]]>")
             } else if rest.starts(with: "<?>".utf8) {
-                throw Unreadable("it has an empty processing instruction")
+                throw Unreadable("it has an empty processing instruction: remove `<?>` from it")
             } else if rest.starts(with: "<?".utf8) {
                 skip("<?", past: "?>")
             } else {
                 let tag = rest.prefix { $0 != UInt8(ascii: ">") }
                 if tag.starts(with: "<!".utf8), tag.contains(UInt8(ascii: "[")) {
-                    throw Unreadable("it has declarations of its own document type")
+                    throw Unreadable("it has declarations of its own document type: remove them")
                 } else if tag.starts(with: "<plist".utf8) {
-                    guard !hasList else { throw Unreadable("it contains more than one property list") }
+                    guard !hasList else { throw Unreadable("it contains more than one property list: keep only one") }
                     hasList = true
                 } else if tag.starts(with: "<array".utf8) || tag.starts(with: "<dict".utf8) {
                     guard open.count < maximumDepth else { throw Unreadable("values are nested too deeply") }

@@ -28,15 +28,11 @@ struct AuthorizationRequest: Sendable {
     /// Values that must not appear in any error or page.
     var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
-    /// The parameters except the client ID.
-    var parameterForm: FormBody {
+    /// Returns the parameters. A pushed request names the client where it authenticates.
+    func parameters(includingClientID includesClientID: Bool) -> FormBody {
         var form = FormBody()
         form.append("response_type", "code")
-        append(to: &form)
-        return form
-    }
-
-    private func append(to form: inout FormBody) {
+        if includesClientID { form.append("client_id", clientID) }
         form.append("redirect_uri", redirectURI)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         form.append("state", state)
@@ -49,6 +45,7 @@ struct AuthorizationRequest: Sendable {
             form.append(name, value)
         }
         for (name, value) in options.sortedParameters { form.append(name, value) }
+        return form
     }
 
     /// Returns the URL of the request, including any query of the endpoint (RFC 6749, section 3.1).
@@ -60,9 +57,7 @@ struct AuthorizationRequest: Sendable {
             form.append("client_id", clientID)
             form.append("request_uri", requestURI)
         } else {
-            form.append("response_type", "code")
-            form.append("client_id", clientID)
-            append(to: &form)
+            form = parameters(includingClientID: true)
         }
         let separator =
             switch endpoint.query {

@@ -13,9 +13,7 @@ final class LoopbackHandler: ChannelInboundHandler {
     private var isTaken = false
     private var deadline: Scheduled<Void>?
 
-    private init(
-        _ receiver: RedirectReceiver, _ requestTime: TimeAmount, _ didReceiveRequest: @escaping () -> Void
-    ) {
+    private init(_ receiver: RedirectReceiver, _ requestTime: TimeAmount, _ didReceiveRequest: @escaping () -> Void) {
         self.receiver = receiver
         self.requestTime = requestTime
         self.didReceiveRequest = didReceiveRequest

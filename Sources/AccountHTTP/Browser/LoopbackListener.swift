@@ -93,9 +93,7 @@ struct LoopbackListener: Sendable {
         [EADDRNOTAVAIL, EAFNOSUPPORT].contains((error as? IOError)?.errnoCode)
     }
 
-    private static func unavailable(
-        _ host: String, _ redirect: LoopbackRedirect?, _ error: any Error
-    ) -> AccountError {
+    private static func unavailable(_ host: String, _ redirect: LoopbackRedirect?, _ error: any Error) -> AccountError {
         let start = "cannot receive the response to the sign-in: "
         let code = (error as? IOError)?.errnoCode
         var cause = error

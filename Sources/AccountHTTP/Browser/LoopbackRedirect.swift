@@ -13,8 +13,7 @@ struct LoopbackRedirect: Sendable, Hashable {
         do {
             url = try ServiceURL(text)
         } catch {
-            throw AccountError(
-                .invalidArgument, "the redirect URI\(shown) must be a URL on this machine, \(wanted)")
+            throw AccountError(.invalidArgument, "the redirect URI\(shown) must be a URL on this machine, \(wanted)")
         }
         guard url.scheme == "http", Self.hosts.contains(url.host) else {
             throw AccountError(

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A sign-in with a browser, which stops listening in ``finish(with:)`` or when the object is deinitialized.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String
@@ -15,7 +9,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     let pageLifetime: Duration?
 
     private let grants: SignInGrants
-    private let client: SignInClient
+    private let client: RegisteredClient
     private let request: AuthorizationRequest
     private let key: ProofKey?
     private let namesIssuer: Bool
@@ -37,7 +31,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     }
 
     init(
-        _ grants: SignInGrants, _ client: SignInClient, _ request: AuthorizationRequest, key: ProofKey?,
+        _ grants: SignInGrants, _ client: RegisteredClient, _ request: AuthorizationRequest, key: ProofKey?,
         url: String, lifetime: Duration, pageLifetime: Duration? = nil,
         namesIssuer: Bool, receiver: RedirectReceiver, listener: LoopbackListener, deliveryTime: Duration
     ) {
@@ -76,13 +70,12 @@ final class OAuthBrowserSignIn: BrowserSignIn {
                     + "or name a registered one (on a command line, with --redirect-uri)")
         }
         progress.withLock { $0.code = response.code }
-        _ = try response.code(
-            from: grants.connection.issuer, namingIssuer: namesIssuer, hiding: request.secrets)
+        _ = try response.code(from: grants.connection.issuer, namingIssuer: namesIssuer, hiding: request.secrets)
     }
 
     func receive(_ pastedURL: String) throws(AccountError) {
         let response = try response(in: pastedURL)
-        switch receiver.acceptPasted(response) {
+        switch receiver.accept(response, isAwaited: false) {
         case .accepted, .repeated: return
         case .wrongState:
             throw AccountError(
@@ -147,8 +140,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new sign-in") }
-        let (credentials, response) = try await grants.requestTokens(
-            request.form(with: code), as: client, key: key)
+        let (credentials, response) = try await grants.requestTokens(request.form(with: code), as: client, key: key)
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }

@@ -15,7 +15,7 @@ extension SignInGrants {
     /// the token endpoint, and proves the key of the session, to which the service then binds the code (RFC 9449, section
     /// 10.1).
     func push(
-        _ authorization: AuthorizationRequest, as chosen: SignInClient, key: ProofKey? = nil
+        _ authorization: AuthorizationRequest, as chosen: RegisteredClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> PushedRequest {
         let documents = connection.documents
         guard let endpoint = try await documents.endpoint(.pushedAuthorization) else {
@@ -25,7 +25,7 @@ extension SignInGrants {
                         + "for them; sign in on another device (on a command line, with --device)")
         }
         let methods = try await documents.endpoint(.token)?.document.tokenAuthentication
-        let form = authorization.parameterForm
+        let form = authorization.parameters(includingClientID: false)
         return try await notingRejection(of: chosen) { client throws(AuthorityError) in
             var request = try await clients.request(form, to: endpoint, as: client, authentication: methods)
             request.secrets += authorization.secrets

@@ -11,7 +11,6 @@ final class RedirectReceiver: Sendable {
 
     private enum State {
         case waiting(state: String)
-        /// - Parameter isAwaited: Whether a browser is waiting for a page. If the user pasted the URL, none is.
         case accepted(Accepted, isAwaited: Bool, waiting: [@Sendable (Response) -> Void])
         case finished(ResultPage, Accepted?)
     }
@@ -52,31 +51,25 @@ final class RedirectReceiver: Sendable {
         case .unknown: respond(.page(.notFound))
         case .callback(let query):
             guard let response = AuthorizationResponse(query: query) else { return respond(.page(.badRequest)) }
-            respond(accept(response))
+            switch accept(response, isAwaited: true) {
+            case .accepted, .repeated: respond(.redirect(to: resultPath))
+            case .wrongState: respond(.page(.wrongState))
+            case .usedBefore: respond(.page(.usedBefore))
+            }
         case .result:
             if let page = result(orLater: respond) { respond(page) }
         }
     }
 
-    private func accept(_ response: AuthorizationResponse) -> Response {
-        switch accept(response, isAwaited: true) {
-        case .accepted, .repeated: .redirect(to: resultPath)
-        case .wrongState: .page(.wrongState)
-        case .usedBefore: .page(.usedBefore)
-        }
-    }
-
     enum Acceptance { case accepted, repeated, wrongState, usedBefore }
 
-    func acceptPasted(_ response: AuthorizationResponse) -> Acceptance { accept(response, isAwaited: false) }
-
-    private func accept(_ response: AuthorizationResponse, isAwaited: Bool) -> Acceptance {
+    /// - Parameter isAwaited: Whether a browser waits for a page. If the user pasted the URL, none does.
+    func accept(_ response: AuthorizationResponse, isAwaited: Bool) -> Acceptance {
         let acceptance: Acceptance = state.withLock { state in
             switch state {
             case .waiting(let expected):
                 guard response.answers(expected) else { return .wrongState }
-                state = .accepted(
-                    Accepted(response: response, state: expected), isAwaited: isAwaited, waiting: [])
+                state = .accepted(Accepted(response: response, state: expected), isAwaited: isAwaited, waiting: [])
                 return .accepted
             case .accepted(let accepted, let wasAwaited, let waiting):
                 guard accepted.isSame(as: response) else { return .usedBefore }

@@ -9,7 +9,7 @@ extension SignInGrants {
         deliveryTime: Duration = .seconds(15), lifetime: Duration = .seconds(600)
     ) async throws -> OAuthBrowserSignIn {
         let (documents, options) = (connection.documents, connection.options)
-        if !clients.client.canBeChosen { _ = try clients.signInClient() }
+        guard clients.client.canBeChosen else { throw clients.notRegistered }
         guard let endpoint = try await documents.endpoint(.authorization) else {
             throw documents.flaw(of: .authorization)
                 ?? AuthorityError.misconfigured("\(connection.name) does not support sign-in with a browser")
@@ -19,9 +19,9 @@ extension SignInGrants {
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()
         let receiver = RedirectReceiver(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
-        let (chosen, listener) = try await chooser.chooseClient(for: scopes, receiver, redirect)
+        let (chosen, listener) = try await registrar.chooseClient(for: scopes, receiver, redirect)
         let request = AuthorizationRequest(
-            clientID: chosen.client.id, scopes: scopes, port: listener.port, state: state, options: options,
+            clientID: chosen.id, scopes: scopes, port: listener.port, state: state, options: options,
             resources: connection.sentResources, quirks: connection.quirks)
         let key = try newKey()
         var pushed: PushedRequest?

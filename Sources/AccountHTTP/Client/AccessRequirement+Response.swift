@@ -1,6 +1,5 @@
 import AccountKit
 import AccountSupport
-import HTTPTypes
 
 extension AccessRequirement {
     /// Reads the requirement from a response; `nil` if the response names none. Challenges that contradict each other
@@ -8,8 +7,7 @@ extension AccessRequirement {
     /// shows it.
     init?(_ response: ServiceResponse, hiding secrets: [Secret]) {
         guard response.status == 401 || response.status == 403 else { return nil }
-        let challenges = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
-            .filter { $0.scheme == "bearer" || $0.scheme == "dpop" }
+        let challenges = response.challenges.filter { $0.scheme == "bearer" || $0.scheme == "dpop" }
         guard challenges.count == 1, let parameters = challenges.first?.parameters else { return nil }
         let text = ServerText(secrets: secrets)
         func isShowable(_ value: String) -> Bool {

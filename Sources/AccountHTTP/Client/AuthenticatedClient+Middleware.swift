@@ -87,7 +87,7 @@ extension AuthenticatedClient {
                 throw AccountError(request: .intercepted("the network requires its own sign-in (511)"), to: origin)
             }
             if let requirement = AccessRequirement(bare, hiding: authorized.secrets) {
-                throw AccountError(requirement, at: origin, in: store.session)
+                throw AccountError(requirement, at: origin, in: tokens.session)
             }
             // Read only the body of a 401 response: other bodies may be endless.
             guard head.status == .unauthorized else {
@@ -104,7 +104,7 @@ extension AuthenticatedClient {
             return response
         }
         let (next, nextRefusal) = try await exchange(renewed)
-        note(nextRefusal, of: renewed)
+        tokens.note(nextRefusal, renewed)
         return next
     }
 }

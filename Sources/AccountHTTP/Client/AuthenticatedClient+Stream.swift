@@ -37,7 +37,7 @@ extension AuthenticatedClient {
         body: (byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>)? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void
     ) async throws -> APIResponse {
-        var sent = try serviceRequest(request.method, url(of: request), request.headerFields, nil)
+        var sent = try serviceRequest(request.method, at: try url(url(of: request)), request.headerFields)
         if sent.headerFields[.accept] == nil { sent.headerFields[.accept] = "*/*" }
         let message = sent
         let transfer = BodyTransfer(body, receive)
@@ -75,7 +75,6 @@ extension AuthenticatedClient {
         let (head, body) = try await transport(request.message, try await transfer.wholeBody())
         let isHandedOn = head.status.kind == .successful
         if isHandedOn, !body.isEmpty { try await transfer.receive(head, body) }
-        return ServiceResponse(
-            head: head, body: WipedBytes(isHandedOn ? Data() : body), receivedAt: Date())
+        return ServiceResponse(head: head, body: WipedBytes(isHandedOn ? Data() : body), receivedAt: Date())
     }
 }

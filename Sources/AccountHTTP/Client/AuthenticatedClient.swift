@@ -38,10 +38,6 @@ public struct AuthenticatedClient: Sendable {
     /// limit applies to the time in which no bytes are sent or received.
     let timeout: Duration
 
-    /// The minimum remaining lifetime of a token that the client sends. `nil` means 60 s or half of the token's
-    /// lifetime, whichever is less.
-    let minimumValidity: Duration?
-
     /// The maximum length of a response, in bytes.
     public let maximumResponseLength: Int
 
@@ -50,14 +46,7 @@ public struct AuthenticatedClient: Sendable {
     /// The quirks of the service, if its user info endpoint is on the origin of the API. Otherwise the standard
     /// behavior.
     private let quirks: ServiceQuirks
-    let store: AccountStore
-
-    /// Whether to check the session with the authority if the API rejects a token that cannot be refreshed.
-    var asksAuthority = true
-
-    /// Throws an error if the token of an account must not be sent.
-    var check: @Sendable (Account) throws(AccountError) -> Void = { _ in }
-
+    let tokens: RequestTokens
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
@@ -92,12 +81,21 @@ public struct AuthenticatedClient: Sendable {
         timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil,
         transport: Transport? = nil
     ) throws(AccountError) {
+        try self.init(
+            origin: origin, tokens: store.requestTokens(with: authority, minimumValidity: minimumValidity),
+            authority: authority, timeout: timeout, maximumResponseLength: maximumResponseLength, logger: logger,
+            transport: transport)
+    }
+
+    init(
+        origin: String, tokens: RequestTokens, authority: any AccountAuthority, timeout: Duration = .seconds(30),
+        maximumResponseLength: Int = 16 << 20, logger: Logger? = nil, transport: Transport? = nil
+    ) throws(AccountError) {
         let originURL = try ServiceURL(origin: origin)
         self.originURL = originURL
         quirks = (authority as? OAuthAuthority)?.quirks(ofUserInfoAt: originURL) ?? .standard
-        self.store = store
+        self.tokens = tokens
         self.authority = authority
-        self.minimumValidity = minimumValidity
         self.timeout = timeout
         self.maximumResponseLength = maximumResponseLength
         self.logger = logger
@@ -181,39 +179,29 @@ public struct AuthenticatedClient: Sendable {
     public func get(link: String, headerFields fields: HTTPFields = [:]) async throws(AccountError) -> APIResponse {
         var fields = fields
         if fields[.accept] == nil { fields[.accept] = "*/*" }
-        let isPath = link.hasPrefix("/") && !link.hasPrefix("//")
         let url: ServiceURL
         do {
-            url = try ServiceURL(isPath ? origin + link : link)
+            url = try completed(link)
         } catch {
             throw AccountError(.invalidArgument, "a link in a response of \(origin) \(error.text)")
         }
-        guard ServiceURL(at: url, path: "") != originURL else { return try await send(.get, link, fields) }
+        guard url.origin != originURL else { return try await send(.get, link, fields) }
         guard url.scheme == "https" || originURL.scheme == "http" else {
             throw AccountError(
                 .invalidArgument, "a link in a response of \(origin) leads to another program on this machine")
         }
-        if let name = fields.reservedName {
-            throw AccountError(.invalidArgument, "the caller must not set the header field \(name)")
-        }
-        var request = ServiceRequest(url: url)
-        request.headerFields = fields
-        request.bodyLimit = maximumResponseLength
-        let place = ServiceURL(at: url, path: "").description
+        let request = try serviceRequest(.get, at: url, fields)
+        let place = url.origin.description
         let response: ServiceResponse
         do {
-            response = try await transported(
-                request, by: HTTPTransport.shared.reaching(hostsNamedBy: originURL))
+            response = try await transported(request, by: HTTPTransport.shared.reaching(hostsNamedBy: originURL))
         } catch {
             throw AccountError(request: AuthorityError(error), to: place)
         }
         if let failure = Self.interception(of: response, to: request) {
             throw AccountError(request: failure, to: place)
         }
-        guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
-            throw AccountError(
-                .requestRefused, "the response from \(place) is longer than \(maximumResponseLength) bytes")
-        }
+        try checkLength(of: response, from: place)
         return APIResponse(response, from: place, hiding: [])
     }
 
@@ -225,16 +213,16 @@ public struct AuthenticatedClient: Sendable {
     private func send(
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], _ body: Data? = nil
     ) async throws(AccountError) -> APIResponse {
-        let request = try serviceRequest(method, url, fields, body)
+        let request = try serviceRequest(method, at: try self.url(url), fields, body)
         return try await authorized { (account) async throws(AccountError) in
             try await exchange(request, account)
         }
     }
 
     func serviceRequest(
-        _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields, _ body: Data?
+        _ method: HTTPRequest.Method, at url: ServiceURL, _ fields: HTTPFields, _ body: Data? = nil
     ) throws(AccountError) -> ServiceRequest {
-        var request = ServiceRequest(url: try self.url(url))
+        var request = ServiceRequest(url: url)
         if let name = fields.reservedName {
             throw AccountError(.invalidArgument, "the caller must not set the header field \(name)")
         }
@@ -252,58 +240,45 @@ public struct AuthenticatedClient: Sendable {
         let (response, refusal) = try await exchange(account)
         guard let refusal, let renewed = try await replacement(for: account, after: refusal) else { return response }
         let (next, nextRefusal) = try await exchange(renewed)
-        note(nextRefusal, of: renewed)
+        tokens.note(nextRefusal, renewed)
         return next
     }
 
     /// Returns the account with a token that the API may receive.
     func usableAccount() async throws(AccountError) -> Account {
-        try checked(try await store.usableAccount(minimumValidity: minimumValidity, with: authority))
+        try checked(try await tokens.account())
     }
 
     private func checked(_ account: Account) throws(AccountError) -> Account {
         let problem = (authority as? OAuthAuthority)?.audienceProblem(of: account.credentials, at: originURL)
         if let problem { throw problem }
-        try check(account)
         return account
     }
 
     /// Returns the account with a new token, or `nil` if there is no new token.
     func replacement(for account: Account, after refusal: AuthorityError) async throws(AccountError) -> Account? {
-        let action = SessionDecision.afterCall(refusal, .init(holdsRefreshToken: account.credentials.isRenewable))
-        if action == .keep { return nil }
-        if let renewed = try await store.account(insteadOf: account, with: authority) { return try checked(renewed) }
-        if action == .askService, asksAuthority,
-            case .signedOut(let signOut) = await store.checkSession(with: authority)
-        {
-            throw store.notSignedIn(signOut)
-        }
-        return nil
-    }
-
-    /// Notes the refusal of a token that replaced a refused one.
-    func note(_ refusal: AuthorityError?, of renewed: Account) {
-        guard let refusal,
-            SessionDecision.afterCall(refusal, .init(holdsRefreshToken: renewed.credentials.isRenewable))
-                == .refreshOnce
-        else { return }
-        store.noteRefusedReplacement(renewed)
+        guard let renewed = try await tokens.replacement(account, refusal) else { return nil }
+        return try checked(renewed)
     }
 
     func url(_ text: String) throws(AccountError) -> ServiceURL {
-        let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
         do {
-            url = try ServiceURL(isPath ? origin + text : text)
+            url = try completed(text)
         } catch {
             throw AccountError(
                 .invalidArgument, "the URL of the request \(error.text); for a URL on \(origin), begin with /")
         }
-        guard ServiceURL(at: url, path: "") == originURL else {
+        guard url.origin == originURL else {
             throw AccountError(
                 .invalidArgument, "the URL of the request is not on \(origin), and the token is sent only there")
         }
         return url
+    }
+
+    /// Returns the URL of a path on the origin, or a complete URL.
+    private func completed(_ text: String) throws(ServiceURL.Flaw) -> ServiceURL {
+        try ServiceURL(text.hasPrefix("/") && !text.hasPrefix("//") ? origin + text : text)
     }
 
     private func exchange(
@@ -328,13 +303,15 @@ public struct AuthenticatedClient: Sendable {
         }
         let token = account.credentials.accessToken
         if let requirement = AccessRequirement(response, hiding: [token]) {
-            throw AccountError(requirement, at: origin, in: store.session)
+            throw AccountError(requirement, at: origin, in: tokens.session)
         }
-        guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
-            throw AccountError(
-                .requestRefused, "the response from \(origin) is longer than \(maximumResponseLength) bytes")
-        }
+        try checkLength(of: response, from: origin)
         return (APIResponse(response, from: origin, hiding: [token]), refusal(in: response, for: account))
+    }
+
+    private func checkLength(of response: ServiceResponse, from place: String) throws(AccountError) {
+        guard !response.isBodyWhole || response.body.count > maximumResponseLength else { return }
+        throw AccountError(.requestRefused, "the response from \(place) is longer than \(maximumResponseLength) bytes")
     }
 
     /// Returns a failure if another server responded instead of the API, such as a captive portal: with status 511, or
@@ -396,7 +373,7 @@ extension HTTPFields {
 
 extension AccountError {
     init(request failure: AuthorityError, to origin: String) {
-        if failure == .noResponse(.cancelled) {
+        if failure.isCancellation {
             self.init(.cancelled, "the request to \(origin) was cancelled")
         } else if case .misconfigured(let detail) = failure {
             self.init(.misconfigured, "cannot reach \(origin): \(detail)")

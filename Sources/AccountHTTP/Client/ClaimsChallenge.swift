@@ -1,12 +1,5 @@
 import AccountKit
 import AccountSupport
-import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The claims that an API requires in a new token (OpenID Connect Core, section 5.5), in the challenge `insufficient_claims` of
 /// Microsoft Entra. The next refresh sends them as the parameter `claims`.
@@ -22,8 +15,7 @@ struct ClaimsChallenge {
     /// Reads the claims of a response; `nil` if the response names none.
     init?(_ response: ServiceResponse) {
         guard response.status == 401 else { return nil }
-        let challenges = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
-        let challenge = challenges.first { $0.parameters["error"] == "insufficient_claims" }
+        let challenge = response.challenges.first { $0.parameters["error"] == "insufficient_claims" }
         guard let encoded = challenge?.parameters["claims"], encoded.utf8.count <= Self.limit else { return nil }
         // The API may use either alphabet of RFC 4648, sections 4 and 5, with or without padding.
         let plain = encoded.replacing("-", with: "+").replacing("_", with: "/").replacing("=", with: "")

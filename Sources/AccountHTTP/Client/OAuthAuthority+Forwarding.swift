@@ -4,17 +4,10 @@ import AsyncHTTPClient
 import HTTPTypes
 import NIOCore
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension OAuthAuthority {
     /// Sends a request as ``AuthenticatedClient`` does, and returns the response before its body.
     package func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
+        _ request: ForwardedRequest, with tokens: RequestTokens
     ) async throws -> ForwardedResponse {
         let url: ServiceURL
         do {
@@ -22,7 +15,8 @@ extension OAuthAuthority {
         } catch {
             throw AccountError(.invalidArgument, "the URL of the request \(error.text)")
         }
-        guard let method = HTTPRequest.Method(request.method), let base = URL(string: url.origin) else {
+        let origin = url.origin.description
+        guard let method = HTTPRequest.Method(request.method), let base = URL(string: origin) else {
             throw AccountError(.invalidArgument, "the request is malformed")
         }
         var message = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.target)
@@ -30,15 +24,12 @@ extension OAuthAuthority {
             guard let name = HTTPField.Name(name) else { continue }
             message.headerFields[name] = value
         }
-        var client = try AuthenticatedClient(origin: url.origin, store: store, authority: self)
-        // The service of a token from the environment may be unknown. Send the token only to the URL of the request.
-        client.asksAuthority = !store.usesGivenToken
-        client.check = check
-        var tokens: [Secret] = []
+        let client = try AuthenticatedClient(origin: origin, tokens: tokens, authority: self)
+        var secrets: [Secret] = []
         let (head, body) = try await client.authorize(message, at: base, canBeRepeated: true) { message in
             // After the scheme (RFC 9110, section 11.4).
             let sent = message.headerFields[.authorization]?.split(separator: " ").last
-            tokens += sent.map { [Secret(String($0))] } ?? []
+            secrets += sent.map { [Secret(String($0))] } ?? []
             return try await HTTPTransport.forwarding.open(message, body: request.body, to: url)
         } reading: { body in
             let bytes = try await body.collect()
@@ -46,12 +37,8 @@ extension OAuthAuthority {
         }
         return ForwardedResponse(
             status: head.status.code, fields: head.headerFields.map { ($0.name.rawName, $0.value) }, body: body,
-            hiding: tokens)
+            hiding: secrets)
     }
-}
-
-extension ServiceURL {
-    fileprivate var origin: String { ServiceURL(at: self, path: "").description }
 }
 
 /// The body of a response, from the connection or already read.

@@ -15,6 +15,6 @@ extension ServiceURL {
                 .invalidArgument, "the origin of the API must end with its host or port",
                 hint: "move the path to the requests")
         }
-        self.init(at: url, path: "")
+        self = url.origin
     }
 }

@@ -26,8 +26,7 @@ extension APIServices {
     /// Returns the service that issued an account's tokens, if the app or the user named it, or if it is a known service.
     func givenService(of account: Account) throws(AuthorityError) -> OAuthService? {
         let service = try service(of: account)
-        let isAPI = (try? Issuer(url.description))?.isSame(as: service.connection.name) == true
-        return isIssuerNamed || isAPI || service.connection.known != nil ? service : nil
+        return isIssuerNamed || service.connection.isAPI || service.connection.known != nil ? service : nil
     }
 
     /// Returns whether a sign-in for this API obtained the account.
@@ -43,6 +42,6 @@ extension APIServices {
         if let signIn = cache.signIn, signIn.connection.isIssuer(of: account) { return true }
         if let issuer { return (try? Issuer(issuer))?.isSame(as: other) ?? false }
         // The issuer of an API without metadata may have the same origin.
-        return resources.isEmpty && Issuer(ServiceURL(at: url, path: ""), form: .exact).isSame(as: other)
+        return resources.isEmpty && Issuer(url.origin, form: .exact).isSame(as: other)
     }
 }

@@ -29,9 +29,8 @@ extension APIServices {
     /// The revision also defines default endpoints for servers without a discovery document. AccountKit does not use
     /// them: without a document, it knows neither that a service checks PKCE nor where the tokens of a session are renewed.
     private func findIssuer(_ resource: ProtectedResource) async throws(AuthorityError) -> ProtectedResource {
-        let origin = ServiceURL(at: url, path: "")
         var failures: [AuthorityError] = []
-        for url in ["", "/"].contains(url.path) && url.query == nil ? [url] : [url, origin] {
+        for url in ["", "/"].contains(url.path) && url.query == nil ? [url] : [url, url.origin] {
             var named = resource
             named.authorizationServers = ["\(url)"]
             do throws(AuthorityError) {
@@ -40,7 +39,7 @@ extension APIServices {
                 cache.signIn = service
                 return named
             } catch {
-                if case .noResponse(.cancelled) = error { throw error }
+                if error.isCancellation { throw error }
                 failures.append(error)
             }
         }

@@ -3,14 +3,8 @@ import AccountSupport
 import Logging
 import Synchronization
 
-/// The service of an API, for an authority that knows only the URL of the API.
-///
-/// A sign-in asks the API for its authorization server, scopes and resource identifier (RFC 9728), and reads the
-/// metadata of the authorization server (RFC 8414). A signed-in account names its service itself.
-///
-/// An API may name any authorization server. Unless the app or the user named it too, AccountKit does not send it a secret, a
-/// key, an assertion, a password or a token that the app or the user supplies, and its endpoints must be on its own server.
-/// A ``KnownService`` may receive them, and has its own list of servers.
+/// The service of an API, for an authority that knows only the URL of the API; see
+/// ``OAuthAuthority/init(api:issuer:client:scopes:additionalScopes:options:timeout:tokenRequestTimeout:clock:logger:)``.
 struct APIServices: Sendable {
     /// The URL of the API.
     let url: ServiceURL

@@ -9,6 +9,9 @@ extension AuthorityError {
         }
     }
 
+    /// Whether the task of the caller was cancelled, before or after the request was sent.
+    var isCancellation: Bool { if case .noResponse(.cancelled) = self { true } else { false } }
+
     /// Whether there was no response.
     var isMissing: Bool {
         switch self {

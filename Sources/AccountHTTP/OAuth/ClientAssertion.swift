@@ -1,10 +1,5 @@
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The source of the assertions with which a client authenticates, instead of with a secret (RFC 7521, section 4.2).
 protocol ClientAssertion: Sendable {

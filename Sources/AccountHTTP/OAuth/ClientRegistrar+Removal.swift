@@ -2,18 +2,10 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The removal of registrations that no session uses.
 extension ClientRegistrar {
     /// See ``ServiceAuthority/removeRegistration(of:unless:)``.
-    func remove(
-        of account: Account, unless isUsed: () async throws -> Bool
-    ) async throws(AccountError) {
+    func remove(of account: Account, unless isUsed: @Sendable () async throws -> Bool) async throws(AccountError) {
         guard let registrations = client.registrations,
             let known = try await registrations.registration(at: connection.name),
             known.clientID == account.credentials.clientID, known.management != nil
@@ -29,7 +21,7 @@ extension ClientRegistrar {
 
     /// See ``ServiceAuthority/removeReplacedRegistration(unless:)``.
     func removeReplaced(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {
         guard hasReplaced, let registrations = client.registrations,
             let replaced = state.replaced

@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The response to a registration or an update.
 extension ClientRegistrar {
     /// Reads the response to a registration (RFC 7591, section 3.2.1) or to an update. Some services omit an unchanged
@@ -48,8 +42,7 @@ extension ClientRegistrar {
         // Without a usable address on the same server, AccountKit cannot remove the registration, but can use it.
         if let text = object.members["registration_client_uri"]?.string ?? stored?.management?.url,
             let token = object.secrets["registration_access_token"] ?? stored?.management?.token,
-            let url = try? ServiceURL(text),
-            ServiceURL(at: url, path: "") == ServiceURL(at: needed.endpoint.url, path: "")
+            let url = try? ServiceURL(text), url.origin == needed.endpoint.url.origin
         {
             registration.management = .init(url: text, token: token)
         }

@@ -3,24 +3,24 @@ import AccountSupport
 import HTTPTypes
 import Logging
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+/// The registration that a sign-in needs.
+struct NeededRegistration: Sendable {
+    let endpoint: Endpoint
+    let redirectURI: String
+    var scopes: [String]
+    let grant: String
+}
 
-/// The registrations of the app at one service (RFC 7591), their updates and removals (RFC 7592).
+/// The choice of the client of a sign-in, and the registrations of the app at one service (RFC 7591), their updates and
+/// removals (RFC 7592).
 struct ClientRegistrar: Sendable {
-    let connection: ServiceConnection
-    let client: OAuthClient
+    let clients: ServiceClients
 
     /// Shared by all copies of the value.
     let state = RegistrationState()
 
-    init(of client: OAuthClient, at connection: ServiceConnection) {
-        self.connection = connection
-        self.client = client
-    }
+    var connection: ServiceConnection { clients.connection }
+    var client: OAuthClient { clients.client }
 
     /// Updates the stored registration (RFC 7592, section 2.2), so that stored sessions keep their client, and no unused
     /// registration remains at the service. If an update is not possible, registers the app again. A client with a
@@ -48,12 +48,13 @@ struct ClientRegistrar: Sendable {
         var needed = needed
         needed.scopes = stored.scopes + needed.scopes.filter { !stored.scopes.contains($0) }
         let grants = stored.grants + [needed.grant].filter { !stored.grants.contains($0) }
-        var metadata = RegistrationRequest(
-            clientID: stored.clientID, redirectURIs: [needed.redirectURI],
-            tokenEndpointAuthMethod: "none", grantTypes: grants, clientName: client.name, scope: needed.scope)
-        if stored.redirectURI != needed.redirectURI { metadata.redirectURIs.append(stored.redirectURI) }
-        var request = try registrationRequest(metadata, to: url, bearer: management.token)
+        var redirectURIs = [needed.redirectURI]
+        if stored.redirectURI != needed.redirectURI { redirectURIs.append(stored.redirectURI) }
+        var request = ServiceRequest(url: url, bearer: management.token)
         request.method = .put
+        setMetadata(
+            of: &request, clientID: stored.clientID, redirectURIs: redirectURIs, authentication: "none", grants: grants,
+            scopes: needed.scopes)
         var registration = try readRegistration(
             from: try await connection.send(request), to: request, for: needed, updating: stored)
         guard registration.clientID == stored.clientID, registration.clientSecret == nil else {
@@ -63,17 +64,24 @@ struct ClientRegistrar: Sendable {
         return registration
     }
 
-    private func registrationRequest(
-        _ metadata: RegistrationRequest, to url: ServiceURL, bearer token: Secret? = nil
-    ) throws(AuthorityError) -> ServiceRequest {
-        var request = ServiceRequest(url: url, bearer: token)
+    /// Sets the metadata of a native app (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section 2).
+    ///
+    /// - Parameter clientID: Only for an update.
+    private func setMetadata(
+        of request: inout ServiceRequest, clientID: String? = nil, redirectURIs: [String], authentication: String,
+        grants: [String], scopes: [String]
+    ) {
+        func list(_ texts: [String]) -> JSONText { JSONText(array: texts.map { JSONText(string: $0) }) }
+        var members = [
+            (name: "redirect_uris", value: list(redirectURIs)),
+            ("token_endpoint_auth_method", JSONText(string: authentication)), ("grant_types", list(grants)),
+            ("response_types", list(["code"])), ("application_type", JSONText(string: "native")),
+            ("client_name", JSONText(string: client.name)),
+        ]
+        if let clientID { members.append(("client_id", JSONText(string: clientID))) }
+        if !scopes.isEmpty { members.append(("scope", JSONText(string: scopes.joined(separator: " ")))) }
         request.headerFields[.contentType] = "application/json"
-        do {
-            request.body = try JSONEncoder().encode(metadata)
-        } catch {
-            throw .misconfigured("the name of the app cannot be sent")
-        }
-        return request
+        request.body = Data(JSONText(members: members).bytes)
     }
 
     /// Registers the app for all ways to sign in. If the service does not allow this, registers the app only for the way
@@ -96,7 +104,7 @@ struct ClientRegistrar: Sendable {
         do throws(AuthorityError) {
             return try await connection.documents.endpoint(.deviceAuthorization) != nil
         } catch {
-            if case .noResponse(.cancelled) = error { throw error }
+            if error.isCancellation { throw error }
             connection.logger?.debug("the device endpoint is unknown", metadata: ["error": "\(error)"])
             return false
         }
@@ -105,12 +113,11 @@ struct ClientRegistrar: Sendable {
     private func sendRegistration(
         _ needed: NeededRegistration, grants: [String]
     ) async throws(AuthorityError) -> ClientRegistration {
-        let metadata = RegistrationRequest(
-            redirectURIs: [needed.redirectURI],
-            tokenEndpointAuthMethod: registrationMethod(in: needed.endpoint.document), grantTypes: grants,
-            clientName: client.name, scope: needed.scope)
-        var request = try registrationRequest(metadata, to: needed.endpoint.url)
+        var request = ServiceRequest(url: needed.endpoint.url)
         request.method = .post
+        setMetadata(
+            of: &request, redirectURIs: [needed.redirectURI],
+            authentication: registrationMethod(in: needed.endpoint.document), grants: grants, scopes: needed.scopes)
         let response = try await connection.send(request)
         if [401, 403].contains(response.status) {
             throw .misconfigured(

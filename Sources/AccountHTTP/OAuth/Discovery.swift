@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The locations of an issuer's discovery documents, and the rules for their content (OpenID Connect Discovery 1.0,
 /// sections 3 and 4; RFC 8414, sections 2 and 3).
 struct Discovery: Sendable {
@@ -19,27 +13,16 @@ struct Discovery: Sendable {
     /// Whether the endpoints must be on the server of the issuer, because the app and the user did not name the issuer.
     var isLimitedToOwnServer = false
 
-    /// The URLs of the documents. The OpenID Connect document comes first, because nearly every service with a
-    /// discovery document has it.
+    /// The URLs of the documents. The well-known path follows the path of the issuer (OpenID Connect Discovery, section 4.1),
+    /// or is between its host and its path (RFC 8414, sections 3.1 and 5). The first form comes first, because nearly every
+    /// service with a discovery document has it, except for an issuer that an API named.
     var urls: [ServiceURL] {
         let url = issuer.url
-        if isFromAPI {
-            // RFC 8414, sections 3.1 and 5.
-            let paths = [
-                "/.well-known/oauth-authorization-server" + url.path, "/.well-known/openid-configuration" + url.path,
-                url.path + "/.well-known/openid-configuration",
-            ]
-            return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
-        }
-        let urls = [
-            // OpenID Connect Discovery, section 4.1: the well-known path follows the path of the issuer.
-            ServiceURL(at: url, path: url.path + "/.well-known/openid-configuration"),
-            // RFC 8414, section 3.1: the well-known path is between the host and the path of the issuer.
-            ServiceURL(at: url, path: "/.well-known/oauth-authorization-server" + url.path),
-            // RFC 8414, section 5: the same for an OpenID Connect document.
-            ServiceURL(at: url, path: "/.well-known/openid-configuration" + url.path),
-        ]
-        return url.path.isEmpty ? urls.dropLast() : urls
+        let following = url.path + "/.well-known/openid-configuration"
+        let between = ["oauth-authorization-server", "openid-configuration"].map { "/.well-known/\($0)\(url.path)" }
+        let paths = isFromAPI ? between + [following] : [following] + between
+        // Without a path, both forms for OpenID Connect are the same.
+        return (url.path.isEmpty ? paths.dropLast() : paths).map { ServiceURL(at: url, path: $0) }
     }
 
     var namesNoToken: AuthorityError {
@@ -104,10 +87,9 @@ struct Discovery: Sendable {
     /// a known service, may name other servers. The sign-out page is exempt: only the user opens it.
     func checkServer(of url: ServiceURL, _ name: EndpointName) throws(AuthorityError) {
         guard isLimitedToOwnServer else { return }
-        let origin = ServiceURL(at: url, path: "")
-        guard origin != ServiceURL(at: issuer.url, path: "") else { return }
+        guard url.origin != issuer.url.origin else { return }
         let known = service ?? KnownService.at(issuer)
-        guard known?.hasEndpoints(on: origin) != true else { return }
+        guard known?.hasEndpoints(on: url.origin) != true else { return }
         throw .misconfigured(
             "\(issuer.url.authority) names another server, \(url.authority), as its \(name.rawValue), which may belong to "
                 + "another service: if you trust \(issuer.identifier), name it yourself (on a command line, with --issuer "

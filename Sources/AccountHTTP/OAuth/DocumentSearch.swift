@@ -96,8 +96,7 @@ struct DocumentSearch: Sendable {
     /// Returns the failure that every request to a host has, because it is not about the address: the name is unknown,
     /// the certificate is not trusted, or the host was silent twice.
     private func failure(ofHostOf url: ServiceURL) -> AuthorityError? {
-        let others = failures.filter { ServiceURL(at: $0.url, path: "") == ServiceURL(at: url, path: "") }
-            .map(\.failure)
+        let others = failures.filter { $0.url.origin == url.origin }.map(\.failure)
         let timeouts = others.filter { if case .noResponse(.timeout) = $0 { true } else { false } }
         return others.first(where: \.isAboutWholeHost) ?? (timeouts.count > 1 ? timeouts[0] : nil)
     }

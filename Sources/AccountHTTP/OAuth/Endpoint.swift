@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct Endpoint: Sendable {
     let url: ServiceURL
     let document: ServiceDocument

@@ -59,7 +59,7 @@ struct Issuer: Sendable, Hashable {
 
     private static func normalized(_ text: String) -> ServiceURL? {
         guard let url = try? ServiceURL(text), url.query == nil else { return nil }
-        return url.path == "/" ? ServiceURL(at: url, path: "") : url
+        return url.path == "/" ? url.origin : url
     }
 
     /// - Parameter tenant: The user's tenant from the ID token. `nil` matches any tenant.
@@ -75,7 +75,7 @@ struct Issuer: Sendable, Hashable {
             guard ["common", "organizations", "consumers"].contains(configured) else { return false }
             guard let separator = text.utf8.firstRange(of: "://".utf8),
                 let slash = text[separator.upperBound...].firstIndex(of: "/"),
-                let origin = try? ServiceURL(String(text[..<slash])), origin == ServiceURL(at: url, path: "")
+                let origin = try? ServiceURL(String(text[..<slash])), origin == url.origin
             else { return false }
             let path = text[text.index(after: slash)...]
             let end = url.path.dropFirst().drop { $0 != "/" }

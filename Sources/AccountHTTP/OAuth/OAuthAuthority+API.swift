@@ -37,7 +37,7 @@ extension OAuthAuthority {
     package var unmetRequirement: AccessRequirement? { api?.cache.requirement }
 
     package func requiresClientID() async throws(AccountError) -> Bool {
-        try await asking { () async throws(AuthorityError) in try await service().chooser.requiresClientID() }
+        try await asking { () async throws(AuthorityError) in try await service().registrar.requiresClientID() }
     }
 
     package func serviceDocumentation() async throws(AccountError) -> String? {
@@ -46,9 +46,7 @@ extension OAuthAuthority {
         }
     }
 
-    private func asking<Value>(
-        _ body: () async throws(AuthorityError) -> Value
-    ) async throws(AccountError) -> Value {
+    private func asking<Value>(_ body: () async throws(AuthorityError) -> Value) async throws(AccountError) -> Value {
         do throws(AuthorityError) {
             return try await body()
         } catch {
@@ -90,14 +88,14 @@ extension OAuthAuthority {
     /// Returns how a service differs from the standards if its user info endpoint is on a server; `nil` if it is elsewhere.
     func quirks(ofUserInfoAt server: ServiceURL) -> ServiceQuirks? {
         guard case .issuer(let service) = origin, let url = service.connection.discovery.knownURL(.userInfo),
-            ServiceURL(at: url, path: "") == server
+            url.origin == server
         else { return nil }
         return service.connection.quirks
     }
 
     /// Returns the error if the target is on the server of the API. The user or the app chose any other target.
     func audienceProblem(of credentials: Credentials, at target: ServiceURL) -> AccountError? {
-        guard let api, ServiceURL(at: target, path: "") == ServiceURL(at: api.url, path: "") else { return nil }
+        guard let api, target.origin == api.url.origin else { return nil }
         return api.audienceProblem(of: credentials)
     }
 }

@@ -52,7 +52,7 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account
     ///   belongs to another service or to a client, or if the service has no user info endpoint and the token is for no API.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
-        let (identity, requirement) = try await service(of: account).check.check(account)
+        let (identity, requirement) = try await service(of: account).clients.check(account)
         if case .api(let api) = origin { api.cache.requirement = requirement }
         return identity
     }
@@ -84,9 +84,9 @@ extension OAuthAuthority: AccountAuthority {
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         // Tokens that a sign-in could not store belong to no user yet.
         if let signIn = resolvedService, signIn.connection.isIssuer(of: account) {
-            return try await signIn.revocation.revoke(account)
+            return try await signIn.clients.revoke(account)
         }
-        return try await service(of: account).revocation.revoke(account)
+        return try await service(of: account).clients.revoke(account)
     }
 
     /// Returns whether the account belongs to this service, and to the program if it signs in as itself. If an API names
@@ -97,10 +97,7 @@ extension OAuthAuthority: AccountAuthority {
             case .issuer(let service): service.connection.isIssuer(of: account)
             case .api(let api): api.isFor(account)
             }
-        return switch party {
-        case .user: isService
-        case .machine(let machine): isService && machine.isIdentity(of: account)
-        }
+        return isService && (machine?.isIdentity(of: account) ?? true)
     }
 
     /// The issuer identifier, as stored in accounts: scheme and host in lower case, without a trailing slash. If an API names
@@ -113,7 +110,9 @@ extension OAuthAuthority: AccountAuthority {
 
     /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry. If an API names the
     /// service, `false` before the first sign-in.
-    public var supportsPerGrantRevocation: Bool { resolvedService?.supportsPerGrantRevocation ?? false }
+    public var supportsPerGrantRevocation: Bool {
+        resolvedService?.connection.known?.supportsPerGrantRevocation ?? false
+    }
 
     /// The time limit for a token request, from its first byte.
     ///

@@ -2,7 +2,7 @@ package import AccountKit
 import AccountSupport
 
 extension OAuthAuthority: ServiceAuthority {
-    private var userWay: OAuthAuthority? { if case .user = party { self } else { nil } }
+    private var userWay: OAuthAuthority? { machine == nil ? self : nil }
 
     package var passwordWay: (any PasswordAuthority)? { userWay }
     package var tokenWay: (any TokenAuthority)? { userWay }
@@ -16,7 +16,7 @@ extension OAuthAuthority: ServiceAuthority {
 
     package func assertionProblem(for account: Account, isQuick: Bool) async -> AuthorityError? {
         do throws(AuthorityError) {
-            return try await service(of: account).clients.assertions.problem(isQuick: isQuick)
+            return try await service(of: account).clients.assertions?.problem(isQuick: isQuick)
         } catch {
             return error
         }
@@ -74,7 +74,7 @@ extension OAuthAuthority: ServiceAuthority {
     package var hasRejectedRegistration: Bool { resolvedService?.registrar.state.hasRejection ?? false }
 
     package func removeRegistration(
-        of account: Account, unless isUsed: () async throws -> Bool
+        of account: Account, unless isUsed: @Sendable () async throws -> Bool
     ) async throws(AccountError) {
         let service: OAuthService
         do throws(AuthorityError) {
@@ -88,7 +88,7 @@ extension OAuthAuthority: ServiceAuthority {
     package var hasReplacedRegistration: Bool { resolvedService?.registrar.hasReplaced ?? false }
 
     package func removeReplacedRegistration(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {
         try await resolvedService?.registrar.removeReplaced(unless: isUsed)
     }

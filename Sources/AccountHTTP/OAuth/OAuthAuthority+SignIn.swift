@@ -81,9 +81,14 @@ extension OAuthAuthority {
     #if Signatures
     /// Returns this authority, with a client that authenticates with a key instead of a secret (RFC 7523, section 2.2).
     public func authenticating(with key: ClientKey) -> OAuthAuthority {
-        var client = settings.client
-        client.key = key
-        return changing(client: client)
+        var result = self
+        result.settings.client.key = key
+        let client = result.settings.client
+        switch origin {
+        case .issuer(let service): result.origin = .issuer(service.changing(client: client))
+        case .api(let api): result.origin = .api(api.changing { $0.client = client })
+        }
+        return result
     }
     #endif
 }

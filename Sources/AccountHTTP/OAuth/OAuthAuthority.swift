@@ -29,17 +29,11 @@ public struct OAuthAuthority: Sendable {
         case api(APIServices)
     }
 
-    /// Who signs in.
-    enum Party: Sendable {
-        case user
+    var origin: Origin
 
-        /// The program itself.
-        case machine(MachineIdentity)
-    }
-
-    let origin: Origin
-    let party: Party
-    let settings: OAuthSettings
+    /// The program, if it signs in as itself; `nil` for the sign-ins of users.
+    let machine: MachineIdentity?
+    var settings: OAuthSettings
 
     /// Creates an authority for a service.
     ///
@@ -76,7 +70,7 @@ public struct OAuthAuthority: Sendable {
         clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
         try self.init(
-            issuer: issuer, .user, service, endpoints,
+            issuer: issuer, nil, service, endpoints,
             OAuthSettings(
                 client: OAuthClient(identifier: clientID, secret: clientSecret), scopes: scopes,
                 additionalScopes: additionalScopes, options: options, timeout: timeout,
@@ -148,19 +142,19 @@ public struct OAuthAuthority: Sendable {
         clock: (any WallClock)? = nil, logger: Logger? = nil
     ) throws(AccountError) {
         try self.init(
-            issuer: issuer, .machine(machine), nil, endpoints,
+            issuer: issuer, machine, nil, endpoints,
             OAuthSettings(
                 client: machine.client, scopes: scopes, options: options, timeout: timeout,
                 tokenRequestTimeout: tokenRequestTimeout, clock: clock ?? SystemWallClock(), logger: logger))
     }
 
     private init(
-        issuer: String, _ party: Party, _ service: KnownService?, _ endpoints: OAuthEndpoints?,
+        issuer: String, _ machine: MachineIdentity?, _ service: KnownService?, _ endpoints: OAuthEndpoints?,
         _ settings: OAuthSettings
     ) throws(AccountError) {
         let named = try Issuer(issuer)
         let known = service ?? KnownService.at(named)
-        self.party = party
+        self.machine = machine
         self.settings = settings
         origin = .issuer(
             try OAuthService(
@@ -170,23 +164,7 @@ public struct OAuthAuthority: Sendable {
 
     init(api: APIServices) {
         origin = .api(api)
-        party = .user
+        machine = nil
         settings = api.settings
-    }
-
-    private init(_ other: OAuthAuthority, _ origin: Origin, _ settings: OAuthSettings) {
-        self.origin = origin
-        party = other.party
-        self.settings = settings
-    }
-
-    /// Returns this authority with another client.
-    func changing(client: OAuthClient) -> OAuthAuthority {
-        var settings = settings
-        settings.client = client
-        return switch origin {
-        case .issuer(let service): OAuthAuthority(self, .issuer(service.changing(client: client)), settings)
-        case .api(let api): OAuthAuthority(api: api.changing { $0.client = client })
-        }
     }
 }

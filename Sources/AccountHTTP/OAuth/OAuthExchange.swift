@@ -95,8 +95,7 @@ struct OAuthExchange: PreparedExchange {
         }
         // The tokens of a user's sign-in are checked together with the user, because only then can they be revoked.
         guard let issuer else { return (credentials, response) }
-        let check = TokenCheck(
-            issuer: issuer, clientID: client?.id, owner: owner, spendsRefreshToken: parser.isRefresh)
+        let check = TokenCheck(issuer: issuer, clientID: client?.id, owner: owner, spendsRefreshToken: parser.isRefresh)
         try check.check(&credentials)
         return (credentials, response)
     }

@@ -3,16 +3,13 @@ import AccountKit
 /// One service with one client: the parts of an ``OAuthAuthority``, each with one job.
 struct OAuthService: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
+    let clients: ServiceClients
     let scopes: ScopeChoice
     let registrar: ClientRegistrar
-    let chooser: ClientChooser
     let signIns: SignInGrants
     let machine: MachineGrants
     let sessions: SessionGrants
     let users: SignInUser
-    let check: SessionCheck
-    let revocation: TokenRevocation
 
     /// - Parameters:
     ///   - known: The entry of the service, if AccountKit has one.
@@ -31,29 +28,15 @@ struct OAuthService: Sendable {
 
     private init(_ connection: ServiceConnection, _ scopes: ScopeChoice, _ client: OAuthClient) {
         (self.connection, self.scopes) = (connection, scopes)
-        clients = ClientAuthenticator(of: client, at: connection)
-        registrar = ClientRegistrar(of: client, at: connection)
-        chooser = ClientChooser(connection: connection, clients: clients, registrar: registrar)
-        revocation = TokenRevocation(connection: connection, clients: clients)
-
-        let apiCheck = APICheck(connection: connection)
-        let endpoints = UserEndpoints(connection: connection, clients: clients)
-        check = SessionCheck(connection: connection, endpoints: endpoints, api: apiCheck)
-        users = SignInUser(
-            connection: connection, clients: clients, scopes: scopes, endpoints: endpoints, api: apiCheck)
-
-        let tokens = TokenRequests(connection: connection, clients: clients)
-        machine = MachineGrants(tokens: tokens, scopes: scopes)
-        sessions = SessionGrants(
-            connection: connection, clients: clients, scopes: scopes, tokens: tokens, machine: machine)
+        clients = ServiceClients(of: client, at: connection)
+        registrar = ClientRegistrar(clients: clients)
+        users = SignInUser(connection: connection, clients: clients, scopes: scopes)
+        machine = MachineGrants(connection: connection, clients: clients, scopes: scopes)
+        sessions = SessionGrants(connection: connection, clients: clients, scopes: scopes, machine: machine)
         signIns = SignInGrants(
-            connection: connection, clients: clients, chooser: chooser, scopes: scopes, tokens: tokens, users: users,
-            revocation: revocation)
+            connection: connection, clients: clients, registrar: registrar, scopes: scopes, users: users)
     }
 
     /// Returns the same service with another client.
     func changing(client: OAuthClient) -> OAuthService { OAuthService(connection, scopes, client) }
-
-    /// The value in the ``KnownService`` entry of the service, or `false` if the service has no entry.
-    var supportsPerGrantRevocation: Bool { connection.known?.supportsPerGrantRevocation ?? false }
 }

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The sign-in of an API, according to its metadata (RFC 9728).
 struct ProtectedResource: Sendable, Equatable {
     /// The `resource` of the metadata, as the API spells it; `nil` if the URL is treated as an issuer.
@@ -35,7 +29,7 @@ struct ProtectedResource: Sendable, Equatable {
 
     /// Whether a `resource` is the URL or a parent of it on the same origin (RFC 9728, section 3.3), by whole segments.
     static func covers(_ resource: ServiceURL, _ url: ServiceURL) -> Bool {
-        guard ServiceURL(at: resource, path: "") == ServiceURL(at: url, path: "") else { return false }
+        guard resource.origin == url.origin else { return false }
         let (outer, inner) = (segments(resource.path), segments(url.path))
         guard inner.starts(with: outer) else { return false }
         guard outer.isEmpty || inner.dropFirst(outer.count).allSatisfy(\.isPlainPathSegment) else { return false }
@@ -170,7 +164,7 @@ struct ResourceDiscovery: Sendable {
     private func metadataURL(in challenge: AuthenticationChallenge?) throws(AuthorityError) -> ServiceURL? {
         guard let text = challenge?.parameters["resource_metadata"] else { return nil }
         let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
-        let whole = isPath ? "\(ServiceURL(at: url, path: ""))\(text)" : text
+        let whole = isPath ? "\(url.origin)\(text)" : text
         guard let named = try? ServiceURL(whole) else { return nil }
         if let flaw = networkFlaw(of: named) {
             throw .misconfigured("\(url) names the address of its metadata\(ServiceURL.shown(text)), which \(flaw)")
@@ -259,7 +253,7 @@ struct ResourceDiscovery: Sendable {
     }
 
     private func scopes(in object: JSONObject) -> [String]? {
-        object["scopes_supported"]?.words.flatMap { limited($0.filter { Scope.isValid($0) }) }
+        object["scopes_supported"]?.words.flatMap { limited($0.filter { RequestRules.isScope($0) }) }
     }
 
     private func limited(_ scopes: [String]) -> [String]? {

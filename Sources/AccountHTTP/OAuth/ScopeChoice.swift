@@ -21,7 +21,7 @@ struct ScopeChoice: Sendable {
         var scopes =
             settings.scopes ?? connection.api?.scopes ?? connection.known?.scopes ?? ["openid", "profile", "email"]
         scopes += settings.additionalScopes.filter { !scopes.contains($0) }
-        for scope in scopes where !Scope.isValid(scope) {
+        for scope in scopes where !RequestRules.isScope(scope) {
             throw AccountError(
                 .invalidArgument, "\"\(scope)\" is not a single scope", hint: "pass one scope per list element")
         }

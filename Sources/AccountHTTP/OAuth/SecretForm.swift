@@ -59,21 +59,20 @@ struct SecretForm: Sendable, Hashable {
 
 /// The form that worked after the service rejected the first form.
 final class LearnedAuthentication: Sendable {
-    private let state = Mutex<SecretForm?>(nil)
-    private let requiredClaims = Mutex<(token: Secret, claims: String)?>(nil)
+    private let state = Mutex<(form: SecretForm?, claims: (token: Secret, text: String)?)>((nil, nil))
 
     var form: SecretForm? {
-        get { state.withLock { $0 } }
-        set { state.withLock { $0 = newValue } }
+        get { state.withLock { $0.form } }
+        set { state.withLock { $0.form = newValue } }
     }
 
     /// Remembers the claims that an API requires in place of an access token.
     func note(_ claims: ClaimsChallenge, insteadOf token: Secret) {
-        requiredClaims.withLock { $0 = (token, claims.text) }
+        state.withLock { $0.claims = (token, claims.text) }
     }
 
     /// Returns the claims for the refresh of an access token, if an API requires some.
     func claims(insteadOf token: Secret) -> String? {
-        requiredClaims.withLock { $0.flatMap { $0.token == token ? $0.claims : nil } }
+        state.withLock { $0.claims.flatMap { $0.token == token ? $0.text : nil } }
     }
 }

@@ -60,11 +60,11 @@ final class ServiceConnection: Sendable {
 
     var quirks: ServiceQuirks { serviceAtHost?.quirks ?? .standard }
 
+    /// Whether the URL of the API is the issuer itself.
+    var isAPI: Bool { api.map { issuer.isSame(as: $0.url.description) } ?? false }
+
     /// Whether the app or the user named the issuer, also by the URL of an API that is the issuer itself.
-    var isGiven: Bool {
-        guard let api, !api.isIssuerGiven else { return true }
-        return api.url == (try? ServiceURL(name))
-    }
+    var isGiven: Bool { api?.isIssuerGiven ?? true || isAPI }
 
     /// Whether only an API names the issuer, and not the app, the user or the entry of a known service.
     var isNamedByAPIOnly: Bool { !isGiven && known == nil }

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The discovery documents of a service, each read when it is needed. If a document has no usable value, AccountKit uses
 /// that of the next one. A failed request is an error, not a missing value.
 final class ServiceDocuments: Sendable {
@@ -42,22 +36,17 @@ final class ServiceDocuments: Sendable {
     /// Returns an endpoint; `nil` if no document names a usable one. An endpoint is judged when it is needed: a sign-in or
     /// a refresh that does not need it is not affected by its flaw.
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
-        let first = try await found(0)
-        if let url = first.document.urls[name] ?? discovery.knownURL(name) {
-            return Endpoint(url: url, document: first.document, freshUntil: first.freshUntil)
+        let main = try await found(0)
+        if main.document.urls[name] == nil, let url = discovery.knownURL(name) {
+            return Endpoint(url: url, document: main.document, freshUntil: main.freshUntil)
         }
-        var last = first
-        var number = 0
-        while !last.unread.isEmpty {
-            number += 1
-            last = try await found(number)
-            guard let url = last.document.urls[name] else { continue }
-            var document = last.document
+        return try await first { found in
+            guard let url = found.document.urls[name] else { return nil }
+            var document = found.document
             // The first document has priority. An account stores its user info endpoint with the token endpoint.
-            document.urls[.userInfo] = first.document.urls[.userInfo] ?? document.urls[.userInfo]
-            return Endpoint(url: url, document: document, freshUntil: last.freshUntil)
+            document.urls[.userInfo] = main.document.urls[.userInfo] ?? document.urls[.userInfo]
+            return Endpoint(url: url, document: document, freshUntil: found.freshUntil)
         }
-        return nil
     }
 
     /// Returns the reason why ``endpoint(_:)`` found none; `nil` if no document names the endpoint.
@@ -71,11 +60,16 @@ final class ServiceDocuments: Sendable {
     func documentation() async throws(AuthorityError) -> String? { try await found(0).document.documentation }
 
     func listsGrant(_ grant: String) async throws(AuthorityError) -> Bool {
+        try await first { $0.document.grants?.contains(grant) == true ? true : nil } ?? false
+    }
+
+    /// Returns the first value in the documents, which are read one after another.
+    private func first<Value>(_ value: (Found) -> Value?) async throws(AuthorityError) -> Value? {
         var number = 0
         while true {
-            let document = try await found(number)
-            if document.document.grants?.contains(grant) == true { return true }
-            guard !document.unread.isEmpty else { return false }
+            let found = try await found(number)
+            if let value = value(found) { return value }
+            guard !found.unread.isEmpty else { return nil }
             number += 1
         }
     }

@@ -3,9 +3,8 @@ import AccountKit
 /// The grants that obtain tokens in a session.
 struct SessionGrants: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
+    let clients: ServiceClients
     let scopes: ScopeChoice
-    let tokens: TokenRequests
     let machine: MachineGrants
 
     func prepare(_ request: TokenRequest, of account: Account) async throws(AuthorityError) -> OAuthExchange {
@@ -60,7 +59,7 @@ struct SessionGrants: Sendable {
         let client = try clients.registeredClient(of: account)
         try clients.checkSecret(of: client, for: account)
         let usual = connection.omitsResource(for: account) ? [] : connection.resources(of: account)
-        var exchange = try await tokens.prepare(
+        var exchange = try await clients.prepare(
             form, as: client, isRefresh: isRefresh, resources: resources ?? usual,
             at: account.credentials.tokenEndpoint, key: account.credentials.key)
         (exchange.issuer, exchange.owner) = (connection.issuer, account)

@@ -3,24 +3,20 @@ import AccountKit
 /// The grants of a user's sign-in.
 struct SignInGrants: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
-    let chooser: ClientChooser
+    let clients: ServiceClients
+    let registrar: ClientRegistrar
     let scopes: ScopeChoice
-    let tokens: TokenRequests
     let users: SignInUser
-    let revocation: TokenRevocation
-
-    private var state: RegistrationState { chooser.registrar.state }
 
     /// Requests the tokens of a sign-in.
     ///
     /// - Parameter key: The key that an earlier request of the sign-in proved; `nil` for a new key, if tokens are bound.
     func requestTokens(
-        _ form: FormBody, as chosen: SignInClient, key: ProofKey? = nil
+        _ form: FormBody, as chosen: RegisteredClient, key: ProofKey? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let key = if let key { key } else { try newKey() }
         return try await notingRejection(of: chosen) { client throws(AuthorityError) in
-            var exchange = try await tokens.prepare(form, as: client, key: key)
+            var exchange = try await clients.prepare(form, as: client, key: key)
             (exchange.resources, exchange.omitsResource) = (connection.options.resources, connection.omitsResource)
             if connection.api != nil { exchange.scopes = try await scopes.requested() }
             return try await exchange.exchange { true }
@@ -35,13 +31,13 @@ struct SignInGrants: Sendable {
     /// Runs `body` as the client of a sign-in. If the service does not know a registration, the next sign-in registers the
     /// app again: a code belongs to the client that requested it, so this one cannot.
     func notingRejection<Value: Sendable>(
-        of chosen: SignInClient, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
+        of chosen: RegisteredClient, _ body: (RegisteredClient) async throws(AuthorityError) -> Value
     ) async throws(AuthorityError) -> Value {
         do throws(AuthorityError) {
-            return try await clients.trying(chosen.client, body)
+            return try await clients.trying(chosen, body)
         } catch {
-            if case .oauthError("invalid_client", _) = error, chosen.isRegistration {
-                state.noteRejection(of: chosen.client.id)
+            if case .oauthError("invalid_client", _) = error, chosen.use != nil {
+                registrar.state.noteRejection(of: chosen.id)
             }
             throw error
         }
@@ -51,7 +47,7 @@ struct SignInGrants: Sendable {
 
     func signIn(username: String, password: Secret) async throws -> Account {
         let scopes = try await scopes.requested()
-        let credentials = try await chooser.registeringAgain(
+        let credentials = try await registrar.registeringAgain(
             for: scopes, grant: GrantType.password
         ) { chosen throws(AuthorityError) in
             var form = FormBody()
@@ -65,7 +61,7 @@ struct SignInGrants: Sendable {
         do {
             return try await users.account(with: credentials, signedInAs: username)
         } catch {
-            var unused = AccountError(unused: credentials, because: error, await revocation.revoked(credentials))
+            var unused = AccountError(unused: credentials, because: error, await clients.revoked(credentials))
             unused.cause = error
             throw unused
         }
@@ -76,7 +72,7 @@ struct SignInGrants: Sendable {
         guard try await connection.documents.endpoint(.token) != nil else {
             throw connection.documents.flaw(of: .token) ?? connection.discovery.namesNoToken
         }
-        if try await chooser.requiresClientID() { throw clients.notRegistered }
+        if try await registrar.requiresClientID() { throw clients.notRegistered }
     }
 
     // MARK: On another device (RFC 8628)
@@ -97,14 +93,13 @@ struct SignInGrants: Sendable {
         }
         let scopes = try await scopes.requested()
         let form = deviceForm(scopes)
-        return try await chooser.registeringAgain(
+        return try await registrar.registeringAgain(
             for: scopes, grant: GrantType.deviceCode
         ) { chosen throws(AuthorityError) in
-            try await clients.trying(chosen.client) { client throws(AuthorityError) in
+            try await clients.trying(chosen) { client throws(AuthorityError) in
                 let request = try await clients.request(
                     form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
-                let parser = ResponseParser(
-                    .deviceAuthorization, sent: request.secrets, quirks: connection.quirks)
+                let parser = ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: connection.quirks)
                 var authorization = try parser.deviceAuthorization(in: try await connection.send(request))
                 authorization.state = .init(chosen)
                 return authorization
@@ -126,8 +121,8 @@ struct SignInGrants: Sendable {
         var form = FormBody()
         form.append("grant_type", GrantType.deviceCode)
         form.append("device_code", authorization.deviceCode)
-        let begun = authorization.state?.value as? SignInClient
-        let chosen = if let begun { begun } else { SignInClient(try clients.signInClient()) }
+        let begun = authorization.state?.value as? RegisteredClient
+        let chosen = if let begun { begun } else { try clients.signInClient() }
         return try await requestTokens(form, as: chosen).credentials
     }
 }

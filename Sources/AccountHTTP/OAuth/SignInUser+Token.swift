@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A sign-in with an existing token.
 extension SignInUser {
     /// See ``OAuthAuthority/signIn(token:)``.
@@ -22,17 +16,15 @@ extension SignInUser {
             )
         }
         do throws(AuthorityError) {
-            let (identity, response) = try await endpoints.userInfo(with: credentials)
+            let (identity, response) = try await clients.userInfo(with: credentials)
             credentials.issuedAt = response.receivedAt
             credentials.expiresAt = TokenExpiry.date(in: [:], accessToken: token, response: response)
             return account(identity, credentials, username: nil)
         } catch {
             // A service at the URL of the user itself recognizes its own tokens.
-            guard connection.api != nil, connection.api?.url != (try? ServiceURL(connection.name)),
-                let url = api.url(of: credentials), !error.isMissing, needsNoUser(after: error)
-            else {
-                throw error
-            }
+            guard connection.api != nil, !connection.isAPI, let url = connection.apiURL(of: credentials),
+                !error.isMissing, needsNoUser(after: error)
+            else { throw error }
             return try await account(withToken: credentials, for: url)
         }
     }
@@ -42,13 +34,13 @@ extension SignInUser {
         withToken credentials: Credentials, for url: ServiceURL
     ) async throws(AuthorityError) -> Account {
         var credentials = credentials
-        guard try await api.requiresToken(at: url) else {
+        guard try await connection.requiresToken(at: url) else {
             throw .signInRefused(
                 "no user is known for the token, and \(url) also responds without a token, so it confirms none: use a URL of the "
                     + "API that requires a token")
         }
         do throws(AuthorityError) {
-            _ = try await api.requirement(at: url, of: credentials)
+            _ = try await connection.requirement(at: url, of: credentials)
         } catch {
             guard error == .unauthorized(error: nil) else { throw error }
             throw .signInRefused("\(url) does not accept the token (401)")

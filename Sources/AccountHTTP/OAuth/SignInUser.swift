@@ -1,18 +1,11 @@
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The user of the tokens that a sign-in obtained.
 struct SignInUser: Sendable {
     let connection: ServiceConnection
-    let clients: ClientAuthenticator
+    let clients: ServiceClients
     let scopes: ScopeChoice
-    let endpoints: UserEndpoints
-    let api: APICheck
 
     /// Returns the account for the tokens. The user info endpoint identifies the user. If the service has no such
     /// endpoint, AccountKit uses the ID token, introspection, the user name of the sign-in, or a random ID, in this
@@ -38,7 +31,7 @@ struct SignInUser: Sendable {
             let identity =
                 connection.api == nil
                 ? try await userInfoAskedTwice(with: credentials)
-                : try await endpoints.userInfo(with: credentials).identity
+                : try await clients.userInfo(with: credentials).identity
             // The users must be the same (OpenID Connect Core, section 5.3.2).
             if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
             return account(identity, credentials, username: username)
@@ -64,7 +57,7 @@ struct SignInUser: Sendable {
             credentials.user = nil
             return account(Identity(id: user, username: username), credentials, username: username)
         }
-        if let identity = try await endpoints.introspectedAtSignIn(credentials) {
+        if let identity = try await clients.introspected(credentials, isOptional: true) {
             return account(identity, credentials, username: username)
         }
         let id = username ?? Account.localIDPrefix + UUID().uuidString
@@ -73,10 +66,10 @@ struct SignInUser: Sendable {
 
     private func userInfoAskedTwice(with credentials: Credentials) async throws(AuthorityError) -> Identity {
         do throws(AuthorityError) {
-            return try await endpoints.userInfo(with: credentials).identity
+            return try await clients.userInfo(with: credentials).identity
         } catch {
             guard Self.isWorthAskingAgain(error) else { throw error }
-            return try await endpoints.userInfo(with: credentials).identity
+            return try await clients.userInfo(with: credentials).identity
         }
     }
 

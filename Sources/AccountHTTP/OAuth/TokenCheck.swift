@@ -1,10 +1,5 @@
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The check of the tokens in a response, which is the same for each grant: a sign-in, a refresh, a token for another API, a
 /// workload or another client without a user.

@@ -2,26 +2,38 @@ import AccountKit
 import AccountSupport
 
 /// The assertions with which a platform identifies this program at one service (RFC 7521).
-struct WorkloadAssertions: Sendable {
+struct WorkloadAssertions: ClientAssertion {
     let connection: ServiceConnection
 
-    /// The identity of the program on its platform; `nil` if it uses none.
-    let identity: WorkloadIdentity?
+    /// The identity of the program on its platform.
+    let identity: WorkloadIdentity
 
-    /// Requests a new assertion.
-    func assertion(from source: WorkloadSource) async throws(AuthorityError) -> Secret {
+    /// The required subject of the assertions that authenticate the client; `nil` if the session is not bound to one.
+    var subject: String?
+
+    private var source: WorkloadSource { identity.source }
+
+    var keyFile: ClientKeyFile? { nil }
+
+    func assertion(for client: String, audience: String, at date: Date) async throws(AuthorityError) -> Secret {
+        let assertion = try await newAssertion()
+        try Self.check(assertion, isFor: subject)
+        return assertion
+    }
+
+    /// Requests a new assertion, for any subject.
+    func newAssertion() async throws(AuthorityError) -> Secret {
         let assertion = try await source.assertion(
             for: source.audience ?? connection.name, timeout: connection.timeout
         ) { request async throws(AuthorityError) in
             try await connection.send(request)
         }
-        try await checkAudience(of: assertion, expecting: source.audience)
+        try await checkAudience(of: assertion)
         return assertion
     }
 
-    /// Returns why this program gets no assertion; `nil` if it gets one, or uses none.
+    /// Returns why this program gets no assertion; `nil` if it gets one.
     func problem(isQuick: Bool) async -> AuthorityError? {
-        guard let source = identity?.source else { return nil }
         if isQuick, case .command = source.kind { return nil }
         do throws(AuthorityError) {
             _ = try await source.assertion(for: source.audience ?? connection.name, timeout: connection.timeout) {
@@ -31,27 +43,23 @@ struct WorkloadAssertions: Sendable {
             }
             return nil
         } catch {
-            return error == .noResponse(.cancelled) ? nil : error
+            return error.isCancellation ? nil : error
         }
     }
 
     /// Throws an error if an assertion names its audience, and this service is not part of it (RFC 7523, section 3, number
     /// 3): another server must not receive an assertion that this workload uses elsewhere.
-    ///
-    /// - Parameter audience: The audience that the app or the user expects instead of the issuer.
-    private func checkAudience(
-        of assertion: Secret, expecting audience: String?
-    ) async throws(AuthorityError) {
+    private func checkAudience(of assertion: Secret) async throws(AuthorityError) {
         guard let audiences = JSONWebToken(assertion)?.audiences, let first = audiences.first else { return }
         let isExpected = audiences.contains {
-            $0 == audience || connection.issuer.isSame(as: $0) || connection.issuer.isNamed(by: $0)
+            $0 == source.audience || connection.issuer.isSame(as: $0) || connection.issuer.isNamed(by: $0)
         }
         if isExpected { return }
         let endpoint = try await connection.documents.endpoint(.token)?.url
         if let endpoint, audiences.contains(where: { (try? ServiceURL($0)) == endpoint }) { return }
         let shown = ServerText(secrets: [assertion]).shown(first)
         throw .misconfigured(
-            "the assertion is for \(shown ?? "another audience") (aud), and not for \(audience ?? connection.name), so it is "
+            "the assertion is for \(shown ?? "another audience") (aud), and not for \(source.audience ?? connection.name), so it is "
                 + "not sent: request an assertion for this service, or name the audience that the service expects (on a "
                 + "command line, with --client-assertion-audience)")
     }

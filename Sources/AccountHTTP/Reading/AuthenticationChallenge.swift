@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// One challenge of a `WWW-Authenticate` header field (RFC 9110, section 11.6.1).
 struct AuthenticationChallenge: Sendable, Hashable {
     /// The scheme in lower case, such as `bearer`.
@@ -43,6 +45,13 @@ struct AuthenticationChallenge: Sendable, Hashable {
         if quote != nil { rest = rest.dropFirst() }
         let value = rest.prefix { byte in quote.map { byte != $0 } ?? !" \t,".utf8.contains(byte) }
         return value.isEmpty ? nil : String(decoding: value, as: UTF8.self)
+    }
+}
+
+extension ServiceResponse {
+    /// The challenges of the response.
+    var challenges: [AuthenticationChallenge] {
+        AuthenticationChallenge.challenges(in: head.headerFields[values: .wwwAuthenticate])
     }
 }
 

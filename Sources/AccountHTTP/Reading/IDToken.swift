@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The claims of an ID token (OpenID Connect Core, section 2).
 struct IDToken: Sendable {
     let claims: JSONObject
@@ -39,9 +33,7 @@ struct IDToken: Sendable {
     /// token that comes directly from the token endpoint, where TLS replaces the signature. `date` is the time by the
     /// clock of the service. If it is `nil`, this method does not check the expiry, because the clock of this machine
     /// may be wrong.
-    func check(
-        issuer: Issuer, clientID: String, nonce: String?, at date: Date?
-    ) throws(AuthorityError) {
+    func check(issuer: Issuer, clientID: String, nonce: String?, at date: Date?) throws(AuthorityError) {
         let name = "the ID token of \(issuer.identifier)"
         guard isIssued(by: issuer) else { throw .misconfigured("\(name) was issued by another service (iss)") }
         guard isMeant(for: clientID) else { throw .misconfigured("\(name) is for another client (aud)") }

@@ -2,8 +2,9 @@ import AccountCrypto
 
 /// Decompresses a body with DEFLATE (RFC 1951).
 ///
-/// AccountKit asks for uncompressed responses, so this is only for servers and gateways that compress anyway. A library would
-/// leave copies of the tokens in its buffers.
+/// AccountKit asks for uncompressed responses, so this is only for servers and gateways that compress anyway. The HTTP client
+/// could decompress too, but it relies on the label of a response, discards a cut or mislabelled body as a whole, and leaves
+/// copies of the tokens in its buffers.
 struct Inflater {
     enum Failure: Error {
         case invalid

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The time for which a service allows clients to store its metadata (RFC 9111, sections 4.2 and 5).
 enum MetadataLifetime {
     /// The lifetime if the response states none.

@@ -87,7 +87,8 @@ struct ResponseParser: Sendable {
         try checkStatus(of: response)
         guard let object = readObject(in: response) else {
             try checkLabel(of: response)
-            throw .unclear("the response from \(endpoint.name) is not a JSON object")
+            let explanation = explanation(in: readForm(in: response))
+            throw .unclear("the response from \(endpoint.name) is not a JSON object\(explanation)")
         }
         // GitHub, for example, sends its errors with status 200.
         if endpoint.respondsOAuthErrors, object.members["access_token"]?.string == nil,
@@ -213,9 +214,21 @@ struct ResponseParser: Sendable {
     }
 
     private func readObject(in response: ServiceResponse) -> ResponseObject? {
-        if let object = ResponseObject(response.body, secrets: endpoint.secrets) { return object }
-        guard quirks.mayAnswerWithForms, response.mediaType == "application/x-www-form-urlencoded" else { return nil }
+        ResponseObject(response.body, secrets: endpoint.secrets)
+            ?? (quirks.mayAnswerWithForms ? readForm(in: response) : nil)
+    }
+
+    private func readForm(in response: ServiceResponse) -> ResponseObject? {
+        guard response.mediaType == "application/x-www-form-urlencoded" else { return nil }
         return ResponseObject(form: response.body, secrets: endpoint.secrets)
+    }
+
+    /// Returns the explanation in a response with neither the expected members nor an OAuth error, in brackets; empty if there
+    /// is none that AccountKit may show.
+    func explanation(in object: ResponseObject?) -> String {
+        guard let object else { return "" }
+        let text = ServerText(secrets: text.secrets + object.secrets.values)
+        return ServiceExplanation.words(in: object.members, text).map { " (\($0))" } ?? ""
     }
 
     /// Returns whether the body contains the error `insufficient_scope`, which belongs in a challenge (RFC 6750,
@@ -230,9 +243,7 @@ struct ResponseParser: Sendable {
     /// Returns the challenges of the scheme with which the request sent its token.
     private func challenges(in response: ServiceResponse) -> [AuthenticationChallenge] {
         let scheme = isProved && endpoint == .userInfo ? "dpop" : "bearer"
-        return AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate]).filter {
-            $0.scheme == scheme
-        }
+        return response.challenges.filter { $0.scheme == scheme }
     }
 
     /// Returns the error of the challenges, or `nil` if the challenges contain no error or contradict each other.
@@ -243,8 +254,8 @@ struct ResponseParser: Sendable {
     }
 
     private func isErrorCode(_ text: String) -> Bool {
-        // Skip the search for secrets here: a user's password may be "invalid_grant".
-        if Self.registeredErrors.contains(text) { return true }
+        // Skip the search for secrets here: a user's password may be "invalid_grant", and a client's secret "client".
+        if Self.registeredErrors.contains(text) || KnownService.errorCodes.contains(text) { return true }
         return !text.isEmpty && text.utf8.count <= 128 && !self.text.repeatsSecret(text)
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     }

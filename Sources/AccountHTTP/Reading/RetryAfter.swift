@@ -1,12 +1,6 @@
 import AccountSupport
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension RetryAfter {
     /// Returns the time to wait that a response requests. A date is relative to the `Date` of the response, if present.
     ///

@@ -1,12 +1,10 @@
 import AccountKit
 
 enum Scope {
-    static func isValid(_ text: some StringProtocol) -> Bool { RequestRules.isScope(text) }
-
     /// Returns the valid scopes in a text. This method drops invalid scopes, because AccountKit shows scopes to users.
     /// The `separator` is allowed in addition to white space.
     static func scopes(in text: String, separator: Character = " ") -> [String] {
-        text.split { $0.isWhitespace || $0 == separator }.filter { isValid($0) }.map(String.init)
+        text.split { $0.isWhitespace || $0 == separator }.filter { RequestRules.isScope($0) }.map(String.init)
     }
 
     /// The scope that requests a refresh token, which is valid even while the user is offline (OpenID Connect Core,

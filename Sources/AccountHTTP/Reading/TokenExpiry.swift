@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The rules for the expiry of an access token. An impossible expiry counts as unknown and not as expired, because
 /// AccountKit would otherwise refresh the token at each use. A token without a known expiry is renewed when an API refuses
 /// it, or when a program reports that its server refused it.

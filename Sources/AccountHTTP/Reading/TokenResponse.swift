@@ -53,7 +53,7 @@ extension ResponseParser {
         do throws(AuthorityError) {
             let object = try responseObject(in: response)
             guard object.secrets["access_token"] != nil else {
-                return .unclear("\(endpoint.name) sent no access_token")
+                return .unclear("\(endpoint.name) sent no access_token\(explanation(in: object))")
             }
             return .unclear("\(endpoint.name) sent an access_token that contains invalid characters")
         } catch {

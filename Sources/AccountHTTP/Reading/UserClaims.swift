@@ -2,12 +2,6 @@ import AccountKit
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension ResponseParser {
     /// Returns the user in a response. A signed response must not contain another issuer or audience (OpenID Connect
     /// Core, section 5.3.2).

@@ -105,6 +105,9 @@ struct ErrorMeaning: Sendable, Hashable {
 }
 
 extension KnownService {
+    /// The codes of all errors in the entries. A text of AccountKit repeats no secret.
+    static let errorCodes = Set(all.flatMap(\.quirks.errors).map(\.code))
+
     /// The errors at a refresh that keep the session. They count at every service: an issuer at a domain of its own, or behind
     /// a proxy, has no entry, and keeping a session is never wrong.
     static let keepingErrors = all.flatMap(\.quirks.errors).filter {

@@ -2,12 +2,6 @@
 public import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The private key with which a client authenticates, instead of with a secret (`private_key_jwt`, OpenID Connect Core,
 /// section 9; RFC 7523, section 2.2).
 ///
@@ -62,9 +56,7 @@ extension ClientKey: ClientAssertion {
         if case .file(let file) = source { file } else { nil }
     }
 
-    func assertion(
-        for client: String, audience issuer: String, at date: Date
-    ) async throws(AuthorityError) -> Secret {
+    func assertion(for client: String, audience issuer: String, at date: Date) async throws(AuthorityError) -> Secret {
         let now = Int(date.timeIntervalSince1970)
         do {
             let key = try signingKey()
@@ -75,7 +67,7 @@ extension ClientKey: ClientAssertion {
                 ("aud", JSONText(string: audience ?? issuer)), ("jti", JSONText(string: Base64URL.random())),
                 ("iat", JSONText(integer: now)), ("exp", JSONText(integer: now + Self.lifetime)),
             ]
-            return Secret(try JSONWebSignature.sign(header: header, claims: claims, with: key.key))
+            return Secret(try key.key.token(header: header, claims: claims))
         } catch let error as AccountError {
             throw .misconfigured(error.hint.map { "\(error.message): \($0)" } ?? error.message)
         } catch {

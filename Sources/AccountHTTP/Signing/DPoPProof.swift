@@ -1,12 +1,7 @@
 import AccountCrypto
 import AccountKit
 import AccountSupport
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HTTPTypes
 
 /// Proves that the sender of a request has a key (RFC 9449, section 4.2).
 struct DPoPProof: Sendable {
@@ -42,9 +37,8 @@ struct DPoPProof: Sendable {
         let key = try key.signingKey()
         do {
             let publicKey = try key.publicKey.map { (name: $0.name, value: JSONText(string: $0.value)) }
-            return try JSONWebSignature.sign(
-                header: [("typ", JSONText(string: "dpop+jwt")), ("jwk", JSONText(members: publicKey))], claims: claims,
-                with: key)
+            return try key.token(
+                header: [("typ", JSONText(string: "dpop+jwt")), ("jwk", JSONText(members: publicKey))], claims: claims)
         } catch {
             throw .misconfigured("this program cannot sign with the key of the session")
         }
@@ -69,4 +63,33 @@ struct DPoPProof: Sendable {
 
     /// The URL without query and fragment. An empty path is equivalent to `/` (RFC 3986, section 6.2.3).
     private var target: String { ServiceURL(at: url, path: url.path.isEmpty ? "/" : url.path).description }
+}
+
+extension DPoPProof {
+    /// Creates the proof for a request of another program.
+    ///
+    /// - Throws: An `AccountError`: `invalidArgument` if the request cannot contain a token.
+    init(method: String, url: String, accessToken: Secret, nonce: String?, date: Date) throws(AccountError) {
+        let target: ServiceURL
+        do throws(ServiceURL.Flaw) {
+            target = try ServiceURL(url)
+        } catch {
+            throw AccountError(.invalidArgument, "the URL of the request \(error.text)")
+        }
+        guard let method = HTTPRequest.Method(method) else {
+            throw AccountError(.invalidArgument, "the method of the request must be a name, such as GET")
+        }
+        if let nonce, !Self.isNonce(nonce) {
+            throw AccountError(.invalidArgument, "the nonce is empty or contains invalid characters")
+        }
+        self.init(method: method.rawValue, url: target, accessToken: accessToken, nonce: nonce, date: date)
+    }
+
+    /// Returns the value of the header field for a request of another program with `credentials`.
+    ///
+    /// - Throws: `misconfigured` if the tokens are not bound to a key, or if this program cannot sign with that key.
+    func signed(with credentials: Credentials) throws(AuthorityError) -> String {
+        guard let key = try credentials.key else { throw .misconfigured("the tokens are not bound to a key") }
+        return try signed(with: key)
+    }
 }

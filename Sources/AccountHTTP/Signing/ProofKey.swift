@@ -3,12 +3,7 @@ import AccountKit
 
 #if Signatures
 import Crypto
-#endif
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
+import AccountSupport
 #endif
 
 /// The private key that the tokens of a session are bound to (RFC 9449): a key on the curve P-256, for ES256.

@@ -3,12 +3,6 @@ import AccountSupport
 import HTTPTypes
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The nonces that servers require in proofs, and the differences of their clocks (RFC 9449, sections 8 and 9). They stay
 /// in memory, except the last nonce of an authorization server, which is stored with the key.
 final class ProofNonces: Sendable {
@@ -81,7 +75,7 @@ final class ProofNonces: Sendable {
 
     private static func server(of request: ServiceRequest) -> Server {
         let isAPI = if case .bound? = request.authorization { true } else { false }
-        return Server(origin: ServiceURL(at: request.url, path: ""), isAPI: isAPI)
+        return Server(origin: request.url.origin, isAPI: isAPI)
     }
 }
 
@@ -118,7 +112,6 @@ extension ServiceResponse {
     /// challenge of an API (RFC 9449, sections 7.1, 8 and 9).
     fileprivate var proofError: String? {
         guard status == 400 || status == 401 else { return nil }
-        let challenges = AuthenticationChallenge.challenges(in: head.headerFields[values: .wwwAuthenticate])
         let challenge = challenges.first { $0.scheme == "dpop" }?.parameters["error"]
         let error = challenge ?? ResponseObject(body, secrets: [])?.members["error"]?.string
         return error.flatMap { ["use_dpop_nonce", "invalid_dpop_proof"].contains($0) ? $0 : nil }

@@ -4,12 +4,6 @@ import AccountSupport
 import Crypto
 import CryptoExtras
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension SigningKey {
     /// Reads a private key in PEM or as JSON Web Key.
     ///
@@ -111,9 +105,5 @@ extension SigningKey {
         }
         return try? _RSA.Signing.PrivateKey(n: n, e: e, d: exponent, p: p, q: q)
     }
-}
-
-extension UInt8 {
-    fileprivate static let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
 }
 #endif

@@ -4,12 +4,6 @@ import AccountSupport
 import Crypto
 import CryptoExtras
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A private key that signs JSON Web Signatures (RFC 7515).
 enum SigningKey: Sendable {
     /// ECDSA on the curve P-256 with SHA-256 (RFC 7518, section 3.4).
@@ -62,6 +56,15 @@ enum SigningKey: Sendable {
         case .rsa(let key): try key.signature(for: data, padding: .insecurePKCS1v1_5).rawRepresentation
         case .ed25519(let key): try key.signature(for: data)
         }
+    }
+
+    /// Returns the compact serialization of a signed token (RFC 7515, section 7.1; RFC 7519).
+    ///
+    /// - Parameter header: The header parameters besides `alg`.
+    func token(header: [(name: String, value: JSONText)], claims: [(name: String, value: JSONText)]) throws -> String {
+        let header = JSONText(members: [("alg", JSONText(string: algorithm))] + header)
+        let message = [header, JSONText(members: claims)].map { Base64URL.encode($0.bytes) }.joined(separator: ".")
+        return "\(message).\(Base64URL.encode(try signature(for: Data(message.utf8))))"
     }
 }
 #endif

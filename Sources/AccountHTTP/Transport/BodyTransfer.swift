@@ -1,12 +1,7 @@
 import HTTPTypes
 import NIOCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 final class BodyTransfer: Sendable {
     private struct State {
@@ -43,17 +38,8 @@ final class BodyTransfer: Sendable {
         try await own { try await body?.pieces() }
     }
 
-    fileprivate func next(
-        _ iterator: inout AsyncThrowingStream<Data, any Error>.Iterator
-    ) async throws -> Data? {
-        do {
-            let piece = try await iterator.next()
-            state.withLock { $0.lastMove = .now }
-            return piece
-        } catch {
-            state.withLock { $0.failure = error }
-            throw error
-        }
+    fileprivate func next(_ iterator: inout AsyncThrowingStream<Data, any Error>.Iterator) async throws -> Data? {
+        try await own { try await iterator.next() }
     }
 
     private func own<Value>(_ body: () async throws -> Value) async throws -> Value {

@@ -4,12 +4,6 @@ import AsyncHTTPClient
 import HTTPTypes
 import NIOCore
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension HTTPTransport {
     /// The connections for requests of other programs. A program may keep many streams open at a time.
     static let forwarding = HTTPTransport(environment: .current, connectionLimit: 512)
@@ -32,7 +26,7 @@ extension HTTPTransport {
             let failure =
                 error as? AuthorityError
                 ?? TransportFailure.failure(for: error, from: peer, .beforeHead, after: start.duration(to: .now))
-            throw AccountError(request: failure, to: ServiceURL(at: url, path: "").description)
+            throw AccountError(request: failure, to: url.origin.description)
         }
     }
 }

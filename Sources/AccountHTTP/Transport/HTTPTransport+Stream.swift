@@ -7,12 +7,6 @@ import NIOHTTP1
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension HTTPTransport {
     /// Sends a request with bodies in pieces. The transfer ends early only if the task is cancelled, or after a time of
     /// `timeout` without any bytes. Rethrows a failure of `transfer`.
@@ -70,10 +64,7 @@ extension HTTPTransport {
             }
             let response = try await execute(sent, to: request.url, by: try client(for: request))
             phase = .inBody
-            // Zero this copy, which is no longer needed. The sent copy is already zeroed.
-            for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
-                field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
-            }
+            Self.wipeToken(in: sent)
             let whole = ServiceResponse(head: Self.head(of: response), body: WipedBytes(), receivedAt: clock.now)
             guard whole.head.status.kind == .successful else {
                 let limit = AccessRequirement(whole, hiding: request.secrets) == nil ? request.bodyLimit : 0

@@ -10,20 +10,6 @@ import AccountCrypto
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 /// Sends requests over verified TLS or on the loopback interface. The transport follows no redirects, and every wait
 /// has a limit.
 final class HTTPTransport: Sendable {
@@ -274,10 +260,7 @@ final class HTTPTransport: Sendable {
             let sent = clientRequest(request, body)
             let response = try await execute(sent, to: request.url, by: client)
             phase = .inBody
-            // Zero this copy, which is no longer needed. The sent copy is already zeroed.
-            for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
-                field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
-            }
+            Self.wipeToken(in: sent)
             // The service does not repeat a response that spent a token.
             let keepsPart = body != nil && 200..<300 ~= response.status.code
             let whole = try await read(
@@ -309,7 +292,7 @@ final class HTTPTransport: Sendable {
                 refusal = refusal ?? error
             }
         }
-        throw refusal ?? IOError(errnoCode: ECONNREFUSED, reason: "connect")
+        throw refusal ?? IOError.connectionRefused
     }
 
     /// Refuses a host whose name leads to a network that the server which named the host must not name. The connection is
@@ -400,6 +383,13 @@ final class HTTPTransport: Sendable {
         return whole
     }
 
+    /// Zeroes a copy of the token that is no longer needed. The sent copy is already zeroed.
+    static func wipeToken(in request: HTTPClientRequest) {
+        for var field in request.headers["Authorization"] where field.utf8.count > 15 {
+            field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
+        }
+    }
+
     static func head(of response: HTTPClientResponse) -> HTTPResponse {
         var head = HTTPResponse(status: .init(code: Int(response.status.code)))
         for (name, value) in response.headers {
@@ -420,28 +410,6 @@ extension AuthorityError {
             return .noResponse(failure)
         default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
-    }
-}
-
-extension ServiceRequest.Authorization {
-    /// The value of the field. The code creates only one string, so that no other string contains the secret.
-    fileprivate var fieldValue: String {
-        let (scheme, credentials) =
-            switch self {
-            case .bearer(let token): ("Bearer ", token)
-            case .bound(let token): ("DPoP ", token)
-            case .basic(let pair): ("Basic ", pair)
-            }
-        var field = WipedBytes(scheme.utf8)
-        credentials.withUnsafeBytes { field.append(contentsOf: $0) }
-        return String(decoding: field, as: UTF8.self)
-    }
-}
-
-extension IOError {
-    /// Whether the client could not connect, and therefore sent no data.
-    fileprivate var isNotConnected: Bool {
-        [ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
     }
 }
 

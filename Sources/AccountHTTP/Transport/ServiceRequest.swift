@@ -1,12 +1,7 @@
+import AccountCrypto
 import AccountKit
 import AccountSupport
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A request to a service. The transport adds the secrets to the message only when it sends the request.
 struct ServiceRequest: Sendable {
@@ -45,6 +40,19 @@ struct ServiceRequest: Sendable {
         case bound(Secret)
         /// A client's ID and secret, in base64 (RFC 7617).
         case basic(Secret)
+
+        /// The value of the field. The code creates only one string, so that no other string contains the secret.
+        var fieldValue: String {
+            let (scheme, credentials) =
+                switch self {
+                case .bearer(let token): ("Bearer ", token)
+                case .bound(let token): ("DPoP ", token)
+                case .basic(let pair): ("Basic ", pair)
+                }
+            var field = WipedBytes(scheme.utf8)
+            credentials.withUnsafeBytes { field.append(contentsOf: $0) }
+            return String(decoding: field, as: UTF8.self)
+        }
     }
 
     init(url: ServiceURL, bearer token: Secret? = nil, form: FormBody? = nil) {
@@ -59,11 +67,7 @@ struct ServiceRequest: Sendable {
     var message: HTTPRequest {
         var message = HTTPRequest(
             method: method, scheme: url.scheme, authority: url.authority, path: url.target, headerFields: headerFields)
-        switch authorization {
-        case .bearer(let token)?: message.headerFields[.authorization] = "Bearer \(token.reveal())"
-        case .bound(let token)?: message.headerFields[.authorization] = "DPoP \(token.reveal())"
-        case .basic?, nil: break
-        }
+        if let authorization { message.headerFields[.authorization] = authorization.fieldValue }
         return message
     }
 

@@ -3,12 +3,6 @@ import HTTPTypes
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A response as plain values, so that the code that parses responses can be tested without a network.
 struct ServiceResponse: Sendable {
     /// The default limit for a body, in bytes. The longest legitimate bodies are user info responses of a few

@@ -28,9 +28,7 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
     /// The owner of the certificate. A proxy passes on the certificate of the service.
     fileprivate var certificateOwner: String { isProxy ? "the service (through the proxy \(self))" : description }
 
-    func failure(
-        _ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil
-    ) -> AuthorityError {
+    func failure(_ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil) -> AuthorityError {
         switch kind {
         // If the proxy cannot be reached, the state of the service is unknown.
         case .unknownHost, .nameServer, .refused, .unreachable:
@@ -46,6 +44,15 @@ extension Peer {
     init(_ url: ServiceURL) {
         self.init(
             host: url.host, port: url.port ?? (url.scheme == "https" ? 443 : 80), isLoopback: url.isLoopback)
+    }
+}
+
+extension IOError {
+    static var connectionRefused: IOError { IOError(errnoCode: ECONNREFUSED, reason: "connect") }
+
+    /// Whether the client could not connect, and therefore sent no data.
+    var isNotConnected: Bool {
+        [ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
     }
 }
 
@@ -178,8 +185,7 @@ enum TransportFailure {
             if reason == "CERTIFICATE_VERIFY_FAILED" {
                 return .untrustedTLS("the certificate of \(peer.certificateOwner) is not trusted, or has expired")
             }
-            return .untrustedTLS(
-                "TLS with \(peer) failed\(reason.map { " (\($0))" } ?? "")\(advice(reason, peer))")
+            return .untrustedTLS("TLS with \(peer) failed\(reason.map { " (\($0))" } ?? "")\(advice(reason, peer))")
         default: return .untrustedTLS("TLS with \(peer) failed")
         }
     }

@@ -72,7 +72,7 @@ extension WorkloadSource {
         do throws(AuthorityError) {
             response = try await send(ServiceRequest(url: url, bearer: Secret(token)))
         } catch {
-            guard error != .noResponse(.cancelled) else { throw error }
+            guard !error.isCancellation else { throw error }
             throw .misconfigured(
                 "GitHub Actions issued no assertion (\(SessionDecision.reason(for: error))): run the job again")
         }

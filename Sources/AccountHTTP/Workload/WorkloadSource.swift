@@ -1,12 +1,6 @@
 package import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The source of the assertions with which a platform identifies a program, such as a CI job or a pod.
 ///
 /// An assertion is a signed token with a short lifetime (RFC 7521). AccountKit requests a new assertion for each token

@@ -42,9 +42,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
         for variable in variables where !App.isVariableName(variable) {
             throw ValidationError("--env requires the name of an environment variable, such as GH_TOKEN")
         }
-        if let minValidity, minValidity < 0 || !minValidity.isFinite {
-            throw ValidationError("--min-validity requires a number of seconds, 0 or more")
-        }
+        try minValidity.checkSeconds(of: "--min-validity")
         guard let first = words.first, words != ["--"] else {
             throw ValidationError(
                 "the command to run is missing",
@@ -71,8 +69,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
         if token == nil {
             let account = try await context.signedInAccount()
             try account.credentials.checkIsBearer(context.hint)
-            let usable = try await context.withUsableToken(
-                account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+            let usable = try await context.withUsableToken(account, minimumValidity: minValidity.seconds)
             // A pending request would not survive the end of this process, and its tokens would be lost.
             await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishPendingRequests() }
             let credentials = (context.store.account ?? usable).credentials

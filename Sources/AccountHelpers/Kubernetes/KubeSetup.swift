@@ -19,13 +19,7 @@ struct KubeSetup {
 
         var isForAnyCluster: Bool { arguments.contains("--any-cluster") }
 
-        var session: String? {
-            for (index, argument) in arguments.enumerated() {
-                if argument.hasPrefix("--session=") { return String(argument.dropFirst("--session=".count)) }
-                if argument == "--session" { return arguments[(index + 1)...].first }
-            }
-            return nil
-        }
+        var session: String? { arguments.value(of: "--session") }
     }
 
     private(set) var users: [User]

@@ -36,7 +36,10 @@ final class RuledSender<App: AccountApplication>: Sendable {
             if App.environmentToken == nil || store === context.archive {
                 _ = try await context.withUsableToken(account, in: store)
             }
-            let response = try await context.forwarding(of: account).forward(request, for: store, checking: check)
+            let authority = try context.forwarding(of: account)
+            // The service of a token from the environment may be unknown. Send the token only to the URL of the request.
+            let tokens = store.requestTokens(with: authority, asksService: !isGiven, checking: check)
+            let response = try await authority.forward(request, with: tokens)
             guard response.status == 401 else { return response }
             // The server may have forgotten only its own session, which the caller can begin again.
             // Without a body, only the explanation is missing.

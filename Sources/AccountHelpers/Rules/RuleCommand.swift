@@ -3,12 +3,6 @@ import AccountKit
 import AccountSupport
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct RuleCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -56,12 +50,11 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
         let replaced = try await context.preferences.changeRules { [rule] in $0.add(rule) }
         if options.json { return try JSONDocument.print(RuleDocument(rule)) }
         let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
-        Terminal.say(.success, "Programs use session \(rule.session) at \(rule.text)\(previous).")
+        Terminal.say(.success, "Programs use session \(given: rule.session) at \(given: rule.text)\(given: previous).")
         // If the store is unreachable, omit this note: the rule is already saved.
         if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
-            Terminal.say(
-                "No user is signed in to that session yet: run `\(context.hint(for: rule.session).command("login"))`."
-            )
+            let login = context.hint(for: rule.session).command("login")
+            Terminal.say(nil, "No user is signed in to that session yet: run `\(given: login)`.")
         }
     }
 }
@@ -79,9 +72,12 @@ struct RuleListCommand<App: AccountApplication>: AccountSubcommand {
         let rules = try context.preferences.rules().sorted.filter { session == nil || $0.session == session }
         if options.json { return try JSONDocument.print(["rules": rules.map(RuleDocument.init)]) }
         guard !rules.isEmpty else {
+            let (place, add) = (
+                session.map { " for session \($0)" } ?? "", context.hint.command("rule add https://git.example.com")
+            )
             return Terminal.say(
-                "There are no rules\(session.map { " for session \($0)" } ?? ""), so other programs get no tokens. "
-                    + "Add one with `\(context.hint.command("rule add https://git.example.com"))`.")
+                nil,
+                "There are no rules\(given: place), so other programs get no tokens. Add one with `\(given: add)`.")
         }
         try Terminal.printTable(
             ["SESSION", "URL", "USER NAME", "DIRECTORY"],
@@ -122,7 +118,9 @@ struct RuleRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 "no matching rule for \(url)", hint: "run `\(context.tool) rule list` to see all rules")
         }
         if options.json { return try JSONDocument.print(["removed": removed.map(RuleDocument.init)]) }
-        for rule in removed { Terminal.say("Programs no longer use session \(rule.session) at \(rule.text).") }
+        for rule in removed {
+            Terminal.say(nil, "Programs no longer use session \(given: rule.session) at \(given: rule.text).")
+        }
     }
 }
 
@@ -167,70 +165,13 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
         } else if let rule {
             try Terminal.printLine(rule.session.rawValue)
         } else {
+            let add = context.hint.command("rule add \(url.origin)")
             Terminal.say(
-                "No rule for \(url), so programs get no token for it. Add one with "
-                    + "`\(context.hint.command("rule add \(url.origin)"))`.")
+                nil, "No rule for \(given: url), so programs get no token for it. Add one with `\(given: add)`.")
         }
         if let problem { throw problem }
         if rule == nil { throw ExitCode.failure }
     }
-}
-
-struct RulePlace: ParsableArguments {
-    @Argument(help: "URL, such as https://git.example.com/team; http only for 127.0.0.1, [::1] and localhost.")
-    var url: String
-
-    @Option(
-        help: ArgumentHelp(
-            "User name to use with the token; the rule then excludes URLs with another user name.",
-            valueName: "name"))
-    var username: String?
-
-    @Option(
-        help: ArgumentHelp("Apply the rule only to programs that run in this directory or below.", valueName: "path"),
-        completion: .directory)
-    var directory: String?
-
-    /// - Parameter command: The command of the hint if the URL has no scheme.
-    func ruleURL(for command: String) throws(AccountError) -> RuleURL {
-        do {
-            return try RuleURL(url)
-        } catch {
-            // Don't show other text: it may contain a password.
-            let shown = url.contains("@") || url.utf8.count > 200 ? "the URL" : "\"\(url.shown)\""
-            let hint: String? =
-                switch error {
-                case .credentials: "name the user with --username"
-                case .noScheme:
-                    (try? RuleURL("https://" + url)).map { _ in
-                        "run `\(CommandLine.toolName) \(command) https://\(url)`"
-                    }
-                default: nil
-                }
-            throw AccountError(.invalidArgument, "\(shown) \(error.text)", hint: hint)
-        }
-    }
-
-    /// Returns the directory as programs see it: without symbolic links.
-    static func existing(_ path: String) throws(AccountError) -> String {
-        let absolute = absolute(path)
-        var isDirectory = false
-        guard FileManager.default.fileExists(atPath: absolute, isDirectory: &isDirectory), isDirectory else {
-            throw AccountError(.invalidArgument, "there is no directory \(absolute.shown)")
-        }
-        return absolute
-    }
-
-    static func absolute(_ path: String) -> String {
-        let whole = path.hasPrefix("/") ? path : WorkingDirectory.path + "/" + path
-        let resolved = URL(filePath: whole).standardizedFileURL.resolvingSymlinksInPath().path(percentEncoded: false)
-        return resolved.count > 1 && resolved.hasSuffix("/") ? String(resolved.dropLast()) : resolved
-    }
-}
-
-enum WorkingDirectory {
-    /// The path as the kernel reports it: without symbolic links.
-    static var path: String { FileManager.default.currentDirectoryPath }
 }
 
 struct RuleDocument: Encodable {

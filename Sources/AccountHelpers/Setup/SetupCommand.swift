@@ -149,17 +149,17 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
     /// - Parameter urls: The URLs at which the program needs a token.
     private func addRules(for urls: [RuleURL], _ context: CommandContext<App>) async throws {
         let rules = try context.preferences.rules()
-        let isAsking = !addRule && Terminal.isTerminal(.input) && Terminal.isTerminal(.error)
+        let isAsking = !addRule && Terminal.canAsk
         guard addRule || isAsking else { return }
         for url in urls where !isRuled(url, rules) {
             if isAsking {
                 let question = "There is no rule for \(url). Send the token of session \(context.session) there? [y/N] "
-                guard try Terminal.ask(question).lowercased().hasPrefix("y") else { continue }
+                guard try Terminal.confirms(question) else { continue }
             }
             var rule = Rule(url: url, session: context.session)
             rule.signIn = await context.ruledAccount(of: rule.session).flatMap { RuleSignIn(of: $0, at: url) }
             _ = try await context.preferences.changeRules { [rule] in $0.add(rule) }
-            Terminal.say(.success, "Programs use session \(rule.session) at \(rule.url.description).")
+            Terminal.say(.success, "Programs use session \(given: rule.session) at \(given: rule.url).")
         }
     }
 

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// Data that an app stores for the user of an account, such as lists, unsent changes and encrypted documents.
 public protocol AccountLinkedStorage: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 extension Credentials {
     /// Why AccountKit returns the tokens to no program; `nil` if it returns them.

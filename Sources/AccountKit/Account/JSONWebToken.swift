@@ -1,11 +1,5 @@
 package import AccountSupport
 
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// The claims of a JSON Web Token (RFC 7519), without a check of its signature. Treat the claims as hints, unless the
 /// token came directly from the token endpoint over TLS. In that case OpenID Connect accepts TLS instead of a check of
 /// the signature (OpenID Connect Core, section 3.1.3.7, number 6).

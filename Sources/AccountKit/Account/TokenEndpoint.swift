@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// The token endpoint that issued an account's tokens, and the user info endpoint beside it, so that a refresh or a check
 /// by another process needs no discovery.

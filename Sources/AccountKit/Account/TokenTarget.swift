@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The purpose of a token for another API, or with fewer scopes than the session has.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 extension UserProfile {
     /// Creates a profile from a value of the app's own type. The coding keys are the names of the fields. Values that

@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension AccountError {
     package init(notSignedIn signOut: SignOut) {
         let message =

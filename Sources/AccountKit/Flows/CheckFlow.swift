@@ -1,16 +1,12 @@
-import AccountSupport
+package import AccountSupport
 import Logging
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// The start-up check. The flow restarts, at most twice, if another process has stored other tokens during the check.
 struct CheckFlow {
     private static let repetitionLimit = 2
 
+    let vault: any FlowVault
+    let service: any FlowService
     let now: Date
 
     /// The number of seconds for which a confirmation is valid. If it is 0, the flow always asks the service.
@@ -27,12 +23,12 @@ struct CheckFlow {
         case replaced(Account)
     }
 
-    func run(_ vault: any FlowVault, _ service: any FlowService) async -> SessionState {
+    func run() async -> SessionState {
         let content = await vault.read()
         guard case .present(var account, _) = content else { return state(without: content) }
         var repetitionCount = 0
         while true {
-            switch await check(account, vault, service) {
+            switch await check(account) {
             case .ended(let state): return state
             case .replaced(let stored):
                 if stored.isConfirmed(within: maximumAge, of: now) { return .verified(stored) }
@@ -45,16 +41,16 @@ struct CheckFlow {
         }
     }
 
-    private func check(_ account: Account, _ vault: any FlowVault, _ service: any FlowService) async -> Step {
+    private func check(_ account: Account) async -> Step {
         if account.isConfirmed(within: maximumAge, of: now) { return .ended(.verified(account)) }
         if let mismatch = mismatch(account) {
             return .ended(.unverified(account, .init(.misconfigured, detail: mismatch)))
         }
         let needsToken = account.credentials.needsToken(at: now)
         if needsToken || needsMachineToken(account), account.credentials.isRenewable {
-            return await refresh(account, isAfterRefusal: false, vault, service)
+            return await refresh(account, isAfterRefusal: false)
         }
-        return await verify(account, isRefreshed: false, vault, service)
+        return await verify(account, isRefreshed: false)
     }
 
     /// Whether only a request for another access token can confirm the session of a client without a user.
@@ -64,15 +60,15 @@ struct CheckFlow {
             && (requestsMachineToken || credentials.expiresAt == nil || credentials.isWithheld)
     }
 
-    private func refresh(_ account: Account, isAfterRefusal: Bool, _ vault: any FlowVault, _ service: any FlowService)
+    private func refresh(_ account: Account, isAfterRefusal: Bool)
         async -> Step
     {
         switch await service.refresh(account) {
         case .renewed(let account):
             guard isAfterRefusal || account.credentials.isWithheld else { return .ended(.verified(account)) }
-            return await verify(account, isRefreshed: true, vault, service)
+            return await verify(account, isRefreshed: true)
         // Another process has obtained these tokens, and the service has not confirmed them to this process.
-        case .adopted(let account): return await verify(account, isRefreshed: true, vault, service)
+        case .adopted(let account): return await verify(account, isRefreshed: true)
         case .kept(let account, let reason):
             let isWithoutToken = isAfterRefusal || account.credentials.needsToken(at: now)
             return .ended(
@@ -84,10 +80,10 @@ struct CheckFlow {
         }
     }
 
-    private func verify(_ account: Account, isRefreshed: Bool, _ vault: any FlowVault, _ service: any FlowService) async
+    private func verify(_ account: Account, isRefreshed: Bool) async
         -> Step
     {
-        if mismatch(account) != nil { return await check(account, vault, service) }
+        if mismatch(account) != nil { return await check(account) }
         // The service cannot confirm a token that no request may contain.
         if account.credentials.hasWrongType {
             return .ended(.unverified(account, account.credentials.withholdingReason ?? .init(.unclearReply)))
@@ -97,7 +93,7 @@ struct CheckFlow {
         let failure: AuthorityError
         do throws(AuthorityError) {
             let identity = try await service.verify(account)
-            if identity.id == account.id { return await store(identity, of: account, vault, service) }
+            if identity.id == account.id { return await store(identity, of: account) }
             failure = .otherUser(id: identity.id)
         } catch {
             failure = error
@@ -106,14 +102,14 @@ struct CheckFlow {
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: isRefreshed)
         switch SessionDecision.afterVerification(failure, context) {
         case .keep(let reason): return .ended(.unverified(account, reason))
-        case .refreshOnce: return await refresh(account, isAfterRefusal: true, vault, service)
-        case .clear: return await clear(account, because: failure, vault, service)
+        case .refreshOnce: return await refresh(account, isAfterRefusal: true)
+        case .clear: return await clear(account, because: failure)
         case .adoptStored: return .ended(.unverified(account, .init(.unclearReply)))
         }
     }
 
     /// Stores the confirmation. If this fails, the account still counts as confirmed.
-    private func store(_ identity: Identity, of account: Account, _ vault: any FlowVault, _ service: any FlowService)
+    private func store(_ identity: Identity, of account: Account)
         async -> Step
     {
         do throws(AccountError) {
@@ -130,9 +126,7 @@ struct CheckFlow {
         }
     }
 
-    private func clear(
-        _ account: Account, because failure: AuthorityError, _ vault: any FlowVault, _ service: any FlowService
-    ) async -> Step {
+    private func clear(_ account: Account, because failure: AuthorityError) async -> Step {
         do throws(AccountError) {
             return try await vault.change(.usual) { draft in
                 let content = await draft.read()
@@ -208,22 +202,23 @@ extension Flows {
         with authority: any AccountAuthority, maximumAge: Duration = .zero, timeout: Duration?
     ) async -> SessionState {
         if let givenToken { return await check(givenToken, with: authority, maximumAge: maximumAge, timeout) }
-        return await run(
-            CheckFlow(now: vault.clock.now, maximumAge: maximumAge.seconds), with: authority, timeout: timeout)
+        return await runCheck(with: authority, maximumAge: maximumAge, timeout: timeout)
     }
 
     func confirmMachine(with authority: any AccountAuthority, timeout: Duration?) async -> SessionState {
-        let flow = CheckFlow(now: vault.clock.now, maximumAge: 0, requestsMachineToken: true)
-        return await run(flow, with: authority, timeout: timeout)
+        await runCheck(with: authority, requestsMachineToken: true, timeout: timeout)
     }
 
-    private func run(
-        _ flow: CheckFlow, with authority: any AccountAuthority, timeout: Duration?
+    private func runCheck(
+        with authority: any AccountAuthority, maximumAge: Duration = .zero, requestsMachineToken: Bool = false,
+        timeout: Duration?
     ) async -> SessionState {
-        var flow = flow
-        flow.mismatch = { authority.mismatch(with: $0) }
         let service = LiveService(authority, self, deadline: timeout.map { .now + $0 })
-        let state = await flow.run(vault, service)
+        let flow = CheckFlow(
+            vault: vault, service: service, now: vault.clock.now, maximumAge: maximumAge.seconds,
+            requestsMachineToken: requestsMachineToken
+        ) { authority.mismatch(with: $0) }
+        let state = await flow.run()
         if let confirmed = service.confirmed { deliverDue(after: confirmed, at: authority) }
         vault.logger?.debug("session checked", metadata: ["state": "\(state.logText.shown)"])
         if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {

@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension Flows {
     func derivedToken(
         for target: TokenTarget, insteadOf refused: Secret?, minimumValidity: Duration?, timeout: Duration?,
@@ -33,7 +27,7 @@ extension Flows {
         _ target: TokenTarget, from account: Account, insteadOf refused: Secret?, _ validity: Duration?,
         _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> DerivedToken {
-        let record = await vault.journal.readableRecord()
+        let record = await vault.readableRefreshRecord()
         if let pause = vault.pause(after: record) {
             throw AccountError(notRequested: pause)
         }

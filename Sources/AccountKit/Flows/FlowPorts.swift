@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The part of a vault that a flow uses. In tests, a script answers the calls.
 protocol FlowVault: AnyObject {
@@ -40,7 +36,7 @@ protocol FlowDraft {
     func recordFailure(_ reason: UnverifiedReason, mayBeSpent: Bool) async throws(AccountError)
     func forgetRefreshRecord() async throws(AccountError)
     func save(_ account: Account, ifRevision revision: ArchiveRevision) async throws(AccountError) -> Account
-    func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Pending
+    func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Record
     func withdrawRevocation(_ account: Account) async throws(AccountError)
     func quarantine(_ signOut: SignOut) async throws(AccountError) -> String
     func clear(_ signOut: SignOut, ifRevision revision: ArchiveRevision) async throws(AccountError)
@@ -102,7 +98,7 @@ protocol FlowService: AnyObject {
 
     func refresh(_ account: Account) async -> RefreshOutcome
 
-    func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async
+    func revoke(_ account: Account, _ pending: RevocationQueue.Record?) async
 }
 
 /// The outcome of a refresh.

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What the flows of a session share: its vault, and the requests in progress.
 struct Flows: Sendable {
     let vault: Vault
@@ -7,11 +5,15 @@ struct Flows: Sendable {
     let exchanges = Exchanges()
     let deliveries = Deliveries()
     let ownFailures = OwnFailures()
-    let refusedReplacement = RefusedReplacement()
-    let replacementHandler = Replacements()
 
-    /// Whether AccountKit may replace or remove an archive that cannot be opened, even on storage that several machines
-    /// share.
+    /// The token that replaces the archive; `nil` for an archive.
+    var givenToken: GivenToken?
+
+    /// Decides whether a sign-in replaces the account of another user; `nil` if each sign-in does.
+    var replacementHandler: ReplacementHandler?
+
+    /// Whether AccountKit may replace or remove each archive that cannot be opened, even on storage that several machines
+    /// share, and even if only its key is missing.
     var replacesUnreadable = false
 
     /// Whether the store itself revokes the tokens in the queue. If not, its caller does so.
@@ -19,14 +21,25 @@ struct Flows: Sendable {
 
     init(_ vault: Vault) { self.vault = vault }
 
-    /// Whether an archive that cannot be opened stays in place, because another machine may have its key.
-    var keepsUnreadable: Bool { vault.isShared && !replacesUnreadable }
+    /// Whether a sign-in moves aside an archive that fails to open with this error. On storage that machines share, the
+    /// archive stays in place, because another machine may have its key.
+    func mayReplace(_ error: AccountError) -> Bool {
+        error.isAboutContent && (replacesUnreadable || !vault.isShared)
+    }
+
+    /// Whether a sign-out does. An archive whose key is only missing stays, because with the key its tokens can still be
+    /// revoked.
+    func mayRemove(_ error: AccountError) -> Bool {
+        mayReplace(error) && (replacesUnreadable || error.code != .noKey)
+    }
 
     /// The key of a refresh. Tasks with the same key share one refresh.
     struct Request: Sendable {
         let account: Account
 
         let derivation: Derivation?
+
+        var grant: RefreshGrant { derivation.map { .derived($0) } ?? .renewing(account) }
 
         static func isSame(_ left: Request, _ right: Request) -> Bool {
             left.account.isSameGrant(as: right.account) && left.derivation?.target == right.derivation?.target
@@ -49,14 +62,3 @@ package enum ReplacementDecision: Sendable {
 /// If the handler throws an error, the stored account stays, and the new tokens are revoked.
 package typealias ReplacementHandler =
     @Sendable (_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision
-
-/// Holds the handler of a store.
-final class Replacements: Sendable {
-    private let state = Mutex<ReplacementHandler?>(nil)
-
-    /// The handler; `nil` if each sign-in replaces the stored account.
-    var handler: ReplacementHandler? {
-        get { state.withLock(\.self) }
-        set { state.withLock { $0 = newValue } }
-    }
-}

@@ -1,12 +1,6 @@
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A token that AccountKit uses in place of an archive, such as a token from the environment. Every change fails with
 /// an error.
 final class GivenToken: ArchiveStorage, KeyProvider {
@@ -61,13 +55,6 @@ extension AccountError {
 }
 
 extension Flows {
-    var givenToken: GivenToken? {
-        let storage = vault.storage
-        // Check the type first: for another storage, the cast searches for a bridge, which takes a quarter of the time
-        // of a short command.
-        return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
-    }
-
     func refuseGivenToken() throws(AccountError) {
         if let givenToken { throw givenToken.refusal }
     }

@@ -1,12 +1,6 @@
 import AccountSupport
 import Logging
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Sends the requests of a flow to a service. Create an instance for each flow, and end the instance of a refresh with
 /// ``end()``.
 final class LiveService: FlowService {
@@ -63,7 +57,7 @@ final class LiveService: FlowService {
         await flows.refresh(account, service, until: deadline)
     }
 
-    func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async {
+    func revoke(_ account: Account, _ pending: RevocationQueue.Record?) async {
         _ = await flows.revoke(account, pending, at: service)
     }
 
@@ -83,7 +77,7 @@ final class LiveService: FlowService {
         // choose where this machine sends its client secret or assertion.
         if account.credentials.tokenEndpoint != nil {
             var isUnreliable = vault.isShared
-            if !isUnreliable { isUnreliable = await vault.journal.readableRecord() != nil }
+            if !isUnreliable { isUnreliable = await vault.readableRefreshRecord() != nil }
             if isUnreliable { account.credentials.tokenEndpoint = nil }
         }
         do {

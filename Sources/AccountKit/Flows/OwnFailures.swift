@@ -1,17 +1,20 @@
+import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// The failures that only this process knows: the service refused its client secret, and other processes may have the
-/// right one. This process pauses before the next request, like all processes after a shared failure.
+/// The failures that only this process knows.
+///
+/// - The service refused its client secret, and other processes may have the right one. This process pauses before the
+///   next request, like all processes after a shared failure.
+/// - An API refused an access token although the token had just replaced a refused one. Another refresh would not help at
+///   once, so this token is not replaced again for a minute. Otherwise each request to an API that refuses all tokens
+///   would cause a refresh.
 final class OwnFailures: Sendable {
+    private static let pauseOfReplacement: TimeInterval = 60
+
     private struct State {
         var record = RefreshRecord()
         var reason: UnverifiedReason?
+        var refusedReplacement: Secret?
     }
 
     private let state = Mutex(State())
@@ -35,25 +38,21 @@ final class OwnFailures: Sendable {
         }
     }
 
-    func reset() { state.withLock { $0 = State() } }
-}
-
-/// The last access token that an API refused although the token had just replaced a refused one. Another refresh would
-/// not help at once, so this token is not replaced again for a minute. Otherwise each request to an API that refuses all
-/// tokens would cause a refresh.
-final class RefusedReplacement: Sendable {
-    private static let pause: TimeInterval = 60
-
-    private let token = Mutex<Secret?>(nil)
-
-    func note(_ credentials: Credentials) {
-        token.withLock { $0 = credentials.accessToken }
+    func reset() {
+        state.withLock { state in
+            state.record = RefreshRecord()
+            state.reason = nil
+        }
     }
 
-    /// Returns whether the token was refused as a replacement, and was issued less than a minute ago. A date in the future
-    /// does not count, because the clock was then set back.
-    func isRecent(_ credentials: Credentials, at date: Date) -> Bool {
-        guard token.withLock({ $0 == credentials.accessToken }) else { return false }
-        return (0..<Self.pause).contains(date.timeIntervalSince(credentials.issuedAt))
+    func addReplacement(_ credentials: Credentials) {
+        state.withLock { $0.refusedReplacement = credentials.accessToken }
+    }
+
+    /// Returns whether an API has refused the token as a replacement, and it was issued less than a minute ago. A date in
+    /// the future does not count, because the clock was then set back.
+    func hasReplacement(_ credentials: Credentials, at date: Date) -> Bool {
+        guard state.withLock({ $0.refusedReplacement == credentials.accessToken }) else { return false }
+        return (0..<Self.pauseOfReplacement).contains(date.timeIntervalSince(credentials.issuedAt))
     }
 }

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// What a refresh requests: which grant, whether it spends the refresh token, and what a response means.
 enum RefreshGrant: Sendable {

@@ -20,7 +20,7 @@ extension Flows {
         do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
             return try await refreshes.value(for: request, until: deadline) { progress in
                 var known = failureCount
-                if known == nil { known = await vault.journal.readableRecord()?.failureCount }
+                if known == nil { known = await vault.readableRefreshRecord()?.failureCount }
                 return await refresh(request, failureCount: known ?? 0, authority, progress)
             }
         } catch {
@@ -51,10 +51,10 @@ extension Flows {
             } _: { lease in
                 let service = LiveService(authority, self, under: lease, progress: progress)
                 let flow = RefreshFlow(
-                    of: account, by: request.derivation.map { .derived($0) }, now: vault.clock.now,
+                    lease, service, of: account, by: request.grant, now: vault.clock.now,
                     supportsPerGrantRevocation: authority.supportsPerGrantRevocation, after: failureCount)
                 // If all callers leave before the exchange is committed, `SingleFlight` cancels this task.
-                let outcome = await flow.run(lease, service)
+                let outcome = await flow.run()
                 // Begin before the end of the exchange, for which `finishPendingRequests()` waits.
                 if case .renewed(let account) = outcome { deliverDue(after: account, at: authority) }
                 service.end()
@@ -78,7 +78,7 @@ extension Flows {
     /// Records that according to the service, the stored tokens belong to another user, so that no program gets these
     /// tokens.
     func withhold(_ account: Account) async {
-        do {
+        await vault.attempt(orLog: "the account of the wrong user could not be marked") {
             try await vault.change { draft in
                 guard case .present(var stored, let revision) = await draft.read(),
                     stored.isSameGrant(as: account), !stored.credentials.isOfOtherUser
@@ -86,8 +86,6 @@ extension Flows {
                 stored.credentials.isOfOtherUser = true
                 _ = try await draft.save(stored, ifRevision: revision)
             }
-        } catch {
-            vault.logger?.warning("the account of the wrong user could not be marked", metadata: ["error": "\(error)"])
         }
     }
 
@@ -104,16 +102,13 @@ extension Flows {
             let entries = [ArchiveEntry.account, .refreshRecord]
             for entry in entries {
                 group.addTask {
-                    do {
+                    await vault.attempt(orLog: "changes by other processes cannot be observed", .debug) {
                         let told = vault.storage.changes(of: entry)
                         // Another task of this process may have read the change before the watch began.
                         if entry == .account, vault.shared.account?.isIdentical(to: request.account) != true {
                             change.yield(entry)
                         }
                         for try await _ in told { change.yield(entry) }
-                    } catch {
-                        vault.logger?.debug(
-                            "changes by other processes cannot be observed", metadata: ["error": "\(error)"])
                     }
                     change.yield(nil)
                 }
@@ -137,23 +132,11 @@ extension Flows {
     private func outcomeWithoutRefresh(_ request: Request) async -> RefreshOutcome? {
         switch await vault.read() {
         case .present(let stored, _):
-            let flow = RefreshFlow(
-                of: request.account, by: request.derivation.map { .derived($0) }, now: vault.clock.now)
-            return flow.needsRequest(stored) ? nil : .adopted(stored)
+            let isNeeded = request.grant.isNeeded(for: stored, inPlaceOf: request.account, at: vault.clock.now)
+            return isNeeded ? nil : .adopted(stored)
         // If no sign-out is recorded, a sign-in may be in progress. Only the lock rules this out.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil
         }
-    }
-}
-
-extension Vault {
-    /// Returns the reason for a pause if the number of failed refreshes differs from `failureCount`, because the refresh of
-    /// another process has failed.
-    func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
-        guard let record = await journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
-            return nil
-        }
-        return pause(after: record)
     }
 }

@@ -1,19 +1,13 @@
-import AccountSupport
+package import AccountSupport
 import Logging
 import Synchronization
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 extension Flows {
     /// Asks the service to revoke tokens, and then removes the entry from the queue or records the failure in the
     /// entry. If the revocation would end the stored sign-in, this function sends nothing, and the entry stays until
     /// that user signs out.
     func revoke(
-        _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
+        _ account: Account, _ pending: RevocationQueue.Record?, at authority: any AccountAuthority
     ) async -> RevocationReport {
         var report: RevocationReport
         do {
@@ -34,29 +28,20 @@ extension Flows {
             report = RevocationReport(isTriedLater ? .queued(failure) : .refused(failure), of: account)
         }
         guard var pending else { return report }
-        let outcome = report.outcome
-        let isRefusal = if case .refused = outcome { true } else { false }
-        if isRefusal, pending.payload.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
-            report.isGivenUp = true
-        }
-        do {
+        let isRefusal = if case .refused = report.outcome { true } else { false }
+        report.isFirstRefusal = isRefusal && pending.payload.refusalCount == 0
+        if report.outcome.failure != nil { pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now) }
+        let isGivenUp = pending.payload.refusalCount >= QueuedRevocation.maximumRefusalCount
+        // After a failure, either another process has already changed the entry, or the service will accept the next delivery
+        // as done (RFC 7009, section 2.2).
+        await vault.attempt(orLog: "the queue of revocations could not be changed", .debug) {
             try await vault.change(timeout: vault.briefTimeout) { draft in
-                switch outcome {
-                case .notNeeded, .done, .notSupported:
-                    _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
-                case .queued, .refused, .lost:
-                    pending.payload.fail(isRefusal: isRefusal, at: vault.clock.now)
-                    if pending.payload.refusalCount >= RevocationQueue.maximumRefusalCount {
-                        _ = try await draft.transaction.remove(pending.entry, ifRevision: pending.revision)
-                    } else {
-                        try await vault.revocations.update(pending, at: vault.clock.now, in: draft.transaction)
-                    }
+                if report.outcome.failure == nil || isGivenUp {
+                    try await draft.revocations.remove(pending)
+                } else {
+                    try await draft.revocations.update(pending)
                 }
             }
-        } catch {
-            // Either another process has already changed the entry, or the service will accept the next delivery as
-            // done (RFC 7009, section 2.2).
-            vault.logger?.debug("the queue of revocations could not be changed", metadata: ["error": "\(error)"])
         }
         return report
     }
@@ -81,7 +66,7 @@ extension Flows {
         // A later sign-out sends its own tokens.
         let now = vault.clock.now
         deliveries.begin {
-            let mine = await vault.revocations.pending().filter {
+            let mine = await vault.revocations.readable().filter {
                 authority.isAuthority(of: $0.payload.account) && $0.payload.account.usesSameClient(as: account)
                     && $0.payload.date <= now
             }
@@ -92,7 +77,7 @@ extension Flows {
     /// Revokes queued tokens at their services; `nil` if the service of the tokens is unknown.
     @discardableResult
     func deliver(
-        _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool = false
+        _ pending: [(RevocationQueue.Record, (any AccountAuthority)?)], ignoringPauses: Bool = false
     ) async -> [RevocationReport] {
         guard !pending.isEmpty else { return [] }
         guard let due = try? await dueRevocations(pending, ignoringPauses: ignoringPauses) else { return [] }
@@ -117,15 +102,15 @@ extension Flows {
     /// - If revoking the tokens could end another sign-in, the entry stays until that user signs out.
     /// - The entry is removed 30 days after the first attempt, or after it was queued if its service is unknown.
     private func dueRevocations(
-        _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool
-    ) async throws(AccountError) -> [(RevocationQueue.Pending, any AccountAuthority)] {
+        _ pending: [(RevocationQueue.Record, (any AccountAuthority)?)], ignoringPauses: Bool
+    ) async throws(AccountError) -> [(RevocationQueue.Record, any AccountAuthority)] {
         // The lock excludes a sign-out in progress.
         try await vault.change(timeout: vault.briefTimeout) { draft in
-            var due: [(RevocationQueue.Pending, any AccountAuthority)] = []
+            var due: [(RevocationQueue.Record, any AccountAuthority)] = []
             let current = try await draft.account()
             for (revocation, authority) in pending {
                 let queued = revocation.payload
-                guard try await draft.transaction.read(revocation.entry)?.revision == revocation.revision else {
+                guard try await draft.revocations.stored(revocation.entry)?.revision == revocation.revision else {
                     continue
                 }
                 let isSignedIn = current.map { $0.sharesTokens(with: queued.account) } ?? false
@@ -140,14 +125,14 @@ extension Flows {
                     guard !queued.waitsForSignOut else { continue }
                     var waiting = revocation
                     waiting.payload.waitsForSignOut = true
-                    try? await vault.revocations.update(waiting, at: vault.clock.now, in: draft.transaction)
+                    try? await draft.revocations.update(waiting)
                     continue
                 }
                 let isTried = authority == nil || queued.attemptCount > 0
                 let age = vault.clock.now.timeIntervalSince(queued.date)
-                if isSignedIn || isOver || isTried && age > RevocationQueue.maximumAge {
+                if isSignedIn || isOver || isTried && age > QueuedRevocation.maximumAge {
                     // If the removal fails, the next delivery removes the entry.
-                    _ = try? await draft.transaction.remove(revocation.entry, ifRevision: revocation.revision)
+                    try? await draft.revocations.remove(revocation)
                 } else if let authority, ignoringPauses || queued.isDue(at: vault.clock.now) {
                     due.append((revocation, authority))
                 }
@@ -245,8 +230,8 @@ package struct RevocationReport: Sendable, Hashable {
 
     package let outcome: RevocationOutcome
 
-    /// Whether the service has refused so often that AccountKit does not ask it again.
-    package internal(set) var isGivenUp = false
+    /// Whether the service refused to revoke queued tokens that it had not refused before.
+    package internal(set) var isFirstRefusal = false
 
     init(_ outcome: RevocationOutcome, of account: Account) {
         issuer = account.issuer

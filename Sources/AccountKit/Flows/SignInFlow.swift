@@ -97,18 +97,21 @@ extension Flows {
         }
     }
 
-    func mayReplace(_ error: AccountError) -> Bool { error.isAboutContent && !keepsUnreadable }
-
     /// Makes sure that the account of a sign-in can be saved, before a code or token is spent.
     func prepareSignIn() async throws(AccountError) {
         // Ask for a passphrase before acquiring the lock, so that other processes do not wait for the user.
         switch await vault.stored() {
         case .present: break
-        case .unreadable(let error) where !mayReplace(error): throw error
-        case .unreadable(let error):
+        case .unreadable(let unreadable) where !mayReplace(unreadable): throw unreadable
+        case .unreadable(let unreadable):
             let hasOtherKinds = try await AccountError.wrappingErrors { try await vault.hasOtherKindsOfKeys() }
-            guard !hasOtherKinds else { throw error }
-            try await vault.ring.prepare()
+            guard !hasOtherKinds else { throw unreadable }
+            do throws(AccountError) {
+                try await vault.ring.prepare()
+            } catch  where unreadable.code == .noKey && error.code != .cancelled {
+                // The key that is missing here would open the archive.
+                throw unreadable
+            }
         case .absent: try await vault.ring.prepare()
         }
         try await vault.change { draft in
@@ -123,33 +126,28 @@ extension Flows {
     ) async throws -> Account {
         let end = clock.now.advanced(by: authorization.lifetime)
         var polling = DevicePolling(authorization)
-        var step = polling.start()
+        var pause = try polling.firstPause()
         while true {
-            switch step {
-            case .poll(let pause):
-                try await clock.sleep(for: pause)
-                do {
-                    return try await exchanging(with: authority) { exchange in
-                        let credentials: Credentials
-                        do {
-                            credentials = try await shielded { try await authority.pollDeviceSignIn(authorization) }
-                        } catch {
-                            throw NotIssued(failure: AuthorityError(error))
-                        }
-                        // The code is spent. From now on, retry only the request for the user.
-                        return try await self.identifyAndStore(
-                            credentials, with: authority, exchange, clock,
-                            until: max(end, clock.now.advanced(by: .seconds(60)))
-                        ) {
-                            try await authority.account(with: credentials)
-                        }
+            try await clock.sleep(for: pause)
+            do {
+                return try await exchanging(with: authority) { exchange in
+                    let credentials: Credentials
+                    do {
+                        credentials = try await shielded { try await authority.pollDeviceSignIn(authorization) }
+                    } catch {
+                        throw NotIssued(failure: AuthorityError(error))
                     }
-                } catch let error as NotIssued {
-                    step = polling.next(
-                        after: error.failure, elapsed: authorization.lifetime - clock.now.duration(to: end))
+                    // The code is spent. From now on, retry only the request for the user.
+                    return try await self.identifyAndStore(
+                        credentials, with: authority, exchange, clock,
+                        until: max(end, clock.now.advanced(by: .seconds(60)))
+                    ) {
+                        try await authority.account(with: credentials)
+                    }
                 }
-            case .fail(let failure): throw failure
-            case .expired: throw AuthorityError.oauthError("expired_token")
+            } catch let error as NotIssued {
+                pause = try polling.pause(
+                    after: error.failure, elapsed: authorization.lifetime - clock.now.duration(to: end))
             }
         }
     }
@@ -255,18 +253,18 @@ extension Flows {
             let pending = try? await vault.change { draft in
                 // Load the account, since its keys encrypt the entry.
                 _ = await draft.read()
-                return try await vault.revocations.add(account, at: vault.clock.now, in: draft.transaction)
+                return try await draft.revocations.add(account)
             }
             return await revoke(account, pending, at: authority).outcome.ifQueued(pending != nil)
         }
     }
 
-    /// Stores the account of a sign-in. The handler of ``confirmReplacements(_:)`` decides whether the sign-in replaces
-    /// the account of another user.
+    /// Stores the account of a sign-in. The ``replacementHandler`` decides whether the sign-in replaces the account of
+    /// another user.
     func storeSignIn(
         _ account: Account, supportsPerGrantRevocation: Bool = false
     ) async throws(AccountError) -> Account {
-        let handler = replacementHandler.handler
+        let handler = replacementHandler
         var account = account
         var replaceable: Account?
         while true {
@@ -307,7 +305,7 @@ extension Flows {
             // Keep the app's own fields. The claims of this sign-in replace earlier claims.
             if let old = content.account, old.isSameUser(as: account) {
                 account.profile = old.profile.merging(account.profile)
-            } else if let kept = await vault.keptProfiles.profile(of: account, in: draft.transaction) {
+            } else if let kept = await draft.keptProfiles.profile(of: account) {
                 account.profile = kept.merging(account.profile)
             }
             switch content {
@@ -325,7 +323,7 @@ extension Flows {
                 } catch {
                     // The old account stays signed in. A failure to withdraw the revocation is harmless: before
                     // AccountKit delivers queued revocations, it compares their tokens with the stored account.
-                    if isReplaced { try? await vault.revocations.withdraw(old, in: draft.transaction) }
+                    if isReplaced { try? await draft.revocations.withdraw(old) }
                     throw error
                 }
             // An archive that cannot be reached cannot be moved either.
@@ -341,16 +339,9 @@ extension Flows {
     private func queueReplaced(
         _ old: Account, waitsForSignOut: Bool, _ draft: VaultDraft
     ) async {
-        do {
-            try await vault.revocations.add(
-                old, waitsForSignOut: waitsForSignOut, at: vault.clock.now, in: draft.transaction)
-            if !waitsForSignOut {
-                await vault.revocations.release(beside: old, at: vault.clock.now, in: draft.transaction)
-            }
-        } catch {
-            vault.logger?.warning(
-                "the tokens of the replaced sign-in could not be queued for revocation",
-                metadata: ["error": "\(error)"])
+        await vault.attempt(orLog: "the tokens of the replaced sign-in could not be queued for revocation") {
+            try await draft.revocations.add(old, waitsForSignOut: waitsForSignOut)
+            if !waitsForSignOut { await draft.revocations.release(beside: old) }
         }
     }
 }

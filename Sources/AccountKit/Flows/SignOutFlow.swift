@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Removes the account because the user signs out. The flow first queues the tokens for revocation, so that a crash
 /// does not lose the tokens. If the service has already ended the session, the flow removes the data that was kept for the
 /// user's next sign-in.
@@ -15,7 +9,7 @@ struct SignOutFlow: Sendable {
         case noUser(removedData: Bool)
 
         /// The account that was signed out, and the queue entry of its tokens; `nil` if the tokens were not queued.
-        case account(Account, RevocationQueue.Pending?)
+        case account(Account, RevocationQueue.Record?)
 
         case quarantined(place: String)
     }
@@ -24,7 +18,8 @@ struct SignOutFlow: Sendable {
 
     let revokesTokens: Bool
 
-    var keepsUnreadable = false
+    /// Whether an archive that fails to open with an error is moved aside.
+    let mayRemove: @Sendable (AccountError) -> Bool
 
     func run(_ vault: any FlowVault) async -> Result<Ended, AccountError> {
         do throws(AccountError) {
@@ -43,7 +38,7 @@ struct SignOutFlow: Sendable {
                 return .success(.account(account, try await remove(account, revision, draft)))
             // An archive that cannot be reached cannot be moved either.
             case .unreadable(let error):
-                guard error.isAboutContent, !keepsUnreadable else { throw error }
+                guard mayRemove(error) else { throw error }
                 return .success(.quarantined(place: try await draft.quarantine(signOut)))
             }
         } catch {
@@ -53,8 +48,8 @@ struct SignOutFlow: Sendable {
 
     private func remove(
         _ account: Account, _ revision: ArchiveRevision, _ draft: any FlowDraft
-    ) async throws(AccountError) -> RevocationQueue.Pending? {
-        var pending: RevocationQueue.Pending?
+    ) async throws(AccountError) -> RevocationQueue.Record? {
+        var pending: RevocationQueue.Record?
         // The user is signed out even if the disk is full or the queue cannot be written.
         if revokesTokens { pending = try? await draft.queueRevocation(account, isSignOut: true) }
         do {
@@ -71,8 +66,7 @@ struct SignOutFlow: Sendable {
 extension Flows {
     func signOut(with authority: (any AccountAuthority)?) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: vault.clock.now)
-        let flow = SignOutFlow(
-            signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: keepsUnreadable)
+        let flow = SignOutFlow(signOut: signOut, revokesTokens: authority != nil, mayRemove: mayRemove)
         switch try await flow.run(vault).get() {
         case .noUser(let removedData):
             return SignOutReport(account: nil, revocation: .notNeeded, removedKeptData: removedData)

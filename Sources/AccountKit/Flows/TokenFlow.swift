@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension Flows {
     func accessToken(
         minimumValidity: Duration?, timeout: Duration?, with authority: any AccountAuthority
@@ -21,8 +15,6 @@ extension Flows {
         return credentials.accessToken
     }
 
-    /// Returns the account. If necessary, the function refreshes the tokens first. A call that began for one user does
-    /// not return the account of another user.
     func usableAccount(
         minimumValidity: Duration?, timeout: Duration?, with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
@@ -35,17 +27,13 @@ extension Flows {
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 
-    /// Returns the account with another access token than the token that an API refused (401 of any form). If the token
-    /// has been refreshed since it was sent, this is the stored token; otherwise the function refreshes once. Returns
-    /// `nil` if the session cannot be renewed, or if an API refused this token less than a minute ago although it was
-    /// a replacement; see ``noteRefusedReplacement(_:)``. Throws `conflict` if another user has signed in.
     func account(
         insteadOf refused: Account, timeout: Duration?, with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
         var account = try await loadedAccount(of: authority)
         if !account.credentials.isRefreshed(since: refused.credentials) {
             guard account.credentials.isRenewable,
-                !refusedReplacement.isRecent(account.credentials, at: vault.clock.now)
+                !ownFailures.hasReplacement(account.credentials, at: vault.clock.now)
             else {
                 return nil
             }
@@ -76,7 +64,7 @@ extension Flows {
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
-        let record = await vault.journal.readableRecord()
+        let record = await vault.readableRefreshRecord()
         var pause = account.credentials.machine != nil ? ownFailures.pause(at: vault.clock.now) : nil
         if pause == nil { pause = vault.pause(after: record) }
         if let pause {
@@ -92,15 +80,13 @@ extension Flows {
         return try await confirmedAccount(renewed, with: authority, timeout)
     }
 
-    /// Returns an account whose tokens are not withheld. If they are withheld, asks the service again: for the user of the
-    /// tokens, or for another token. Throws an error if the tokens are still withheld after that.
     func confirmedAccount(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?
     ) async throws(AccountError) -> Account {
         guard account.credentials.isWithheld else { return account }
         // The check would refresh the tokens, but all processes pause after a failed refresh.
         if account.credentials.needsToken(at: vault.clock.now),
-            let pause = vault.pause(after: await vault.journal.readableRecord())
+            let pause = vault.pause(after: await vault.readableRefreshRecord())
         {
             let code: UnverifiedReason.Code = account.credentials.isOfOtherUser ? .wrongAccount : .unclearReply
             throw AccountError(

@@ -13,17 +13,9 @@ public protocol DeviceAuthority: AccountAuthority {
     ///   the sign-in, and the other errors of RFC 8628, section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 
-    /// Requests from the service the account to which the tokens belong. The store may call this function more than
-    /// once.
-    ///
-    /// The store saves the account after the function has returned. A response without a user name or profile is not an
-    /// error: the account requires only an `id`.
+    /// Requests from the service the account to which the tokens belong, as ``BrowserSignIn/account(with:)`` does.
     ///
     /// - Parameter credentials: The tokens of this sign-in, as ``pollDeviceSignIn(_:)`` returned them.
-    /// - Returns: The account with these credentials, and with the issuer of the service if there is one.
-    /// - Throws: An ``AuthorityError``, for example if the tokens belong to another sign-in. If the service is
-    ///   unreachable, or responds with a server error or too many requests, the store calls the function again for about
-    ///   a minute. After that time, and after any other error, the store revokes the tokens, and the sign-in fails.
     func account(with credentials: Credentials) async throws -> Account
 }
 

@@ -5,6 +5,15 @@ package enum TokenRequest: Sendable {
     case derivation(TokenTarget, TokenDerivation)
 }
 
+/// The grant for a token for another API.
+package enum TokenDerivation: Sendable, Hashable {
+    /// A refresh with a `resource` or a narrower `scope` (RFC 6749, section 6; RFC 8707, section 2.2).
+    case refresh
+
+    /// A token exchange with the access token, which stays valid (RFC 8693).
+    case tokenExchange
+}
+
 /// A token request whose connection is open, and which has sent no token yet; see ``ServiceAuthority/prepare(_:of:)``.
 package protocol PreparedExchange: Sendable {
     /// Sends the request. Call this function only once. The function calls `mayBeSent` immediately before the first

@@ -1,10 +1,4 @@
-import AccountSupport
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// Interprets the responses of the app's service to requests for data and for changes. Such a response never ends a
 /// session.

@@ -20,11 +20,11 @@ extension ServiceAuthority {
     package var hasReplacedRegistration: Bool { false }
 
     package func removeRegistration(
-        of account: Account, unless isUsed: () async throws -> Bool
+        of account: Account, unless isUsed: @concurrent @Sendable () async throws -> Bool
     ) async throws(AccountError) {}
 
     package func removeReplacedRegistration(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @concurrent @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError) {}
 
     package var namingAPI: String? { nil }
@@ -65,10 +65,7 @@ extension ServiceAuthority {
         nil
     }
 
-    package func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
-    ) async throws -> ForwardedResponse {
+    package func forward(_ request: ForwardedRequest, with tokens: RequestTokens) async throws -> ForwardedResponse {
         throw AccountError(.misconfigured, "this tool cannot send requests with the tokens of its service")
     }
 
@@ -79,4 +76,30 @@ extension ServiceAuthority {
 extension AuthorityError {
     fileprivate static let derivesNoTokens = AuthorityError.misconfigured(
         "tokens for other APIs are not supported for this service")
+}
+
+extension AccountAuthority {
+    /// This authority, with everything that the commands and the store need.
+    package var serviceAuthority: any ServiceAuthority {
+        self as? any ServiceAuthority ?? PlainService(authority: self)
+    }
+}
+
+/// The authority of an app's own login. The protocols that it adopts determine the ways to sign in.
+private struct PlainService: ServiceAuthority {
+    let authority: any AccountAuthority
+
+    var passwordWay: (any PasswordAuthority)? { authority as? any PasswordAuthority }
+    var tokenWay: (any TokenAuthority)? { authority as? any TokenAuthority }
+    var deviceWay: (any DeviceAuthority)? { authority as? any DeviceAuthority }
+    var browserWay: (any BrowserAuthority)? { authority as? any BrowserAuthority }
+
+    func verify(_ account: Account) async throws -> Identity { try await authority.verify(account) }
+    func refresh(_ account: Account) async throws -> Credentials { try await authority.refresh(account) }
+    func revoke(_ account: Account) async throws -> RevocationOutcome { try await authority.revoke(account) }
+    func updateProfile(of account: Account) async throws -> Identity { try await authority.updateProfile(of: account) }
+    func isAuthority(of account: Account) -> Bool { authority.isAuthority(of: account) }
+    var supportsPerGrantRevocation: Bool { authority.supportsPerGrantRevocation }
+    var tokenRequestTimeout: Duration { authority.tokenRequestTimeout }
+    var issuer: String? { authority.issuer }
 }

@@ -58,8 +58,11 @@ package protocol ServiceAuthority: AccountAuthority {
     /// uses the registration.
     ///
     /// - Parameter isUsed: Returns whether a session uses the registration. No sign-in stores such a session between
-    ///   this call and the removal.
-    func removeRegistration(of account: Account, unless isUsed: () async throws -> Bool) async throws(AccountError)
+    ///   this call and the removal. Its type has `@concurrent`, because the modules that implement this function do not
+    ///   enable `NonisolatedNonsendingByDefault`; with another type, their functions would not replace the default.
+    func removeRegistration(
+        of account: Account, unless isUsed: @concurrent @Sendable () async throws -> Bool
+    ) async throws(AccountError)
 
     /// Whether a sign-in with this authority has replaced a registration that the service can remove.
     var hasReplacedRegistration: Bool { get }
@@ -69,7 +72,7 @@ package protocol ServiceAuthority: AccountAuthority {
     ///
     /// - Parameter isUsed: Returns whether a session uses a client.
     func removeReplacedRegistration(
-        unless isUsed: (_ clientID: String) async throws -> Bool
+        unless isUsed: @concurrent @Sendable (_ clientID: String) async throws -> Bool
     ) async throws(AccountError)
 
     // MARK: Services that an API names (RFC 9728)
@@ -166,14 +169,9 @@ package protocol ServiceAuthority: AccountAuthority {
     /// only to the URL of the request, and redirects are not followed. There is no timeout once the connection is open:
     /// cancel the task to end the request.
     ///
-    /// - Parameter check: Throws an error if the token of an account must not be sent to the URL. Another sign-in may replace
-    ///   the account at any time, so this checks the account of each token that is about to be sent.
     /// - Returns: The response with any status. A caller that stops reading the body closes the connection.
     /// - Throws: An ``AccountError`` if there is no token or no response, or if the authority sends no requests.
-    func forward(
-        _ request: ForwardedRequest, for store: AccountStore,
-        checking check: @escaping @Sendable (Account) throws(AccountError) -> Void
-    ) async throws -> ForwardedResponse
+    func forward(_ request: ForwardedRequest, with tokens: RequestTokens) async throws -> ForwardedResponse
 
     // MARK: Explanations
 
@@ -183,4 +181,31 @@ package protocol ServiceAuthority: AccountAuthority {
     /// Returns how far the service's clock is ahead of this machine's clock, to within about a second; `nil` if the
     /// difference is unknown.
     func clockOffset() async throws -> Duration?
+}
+
+/// A scope or parameter with which the next sign-in may obtain a refresh token.
+package enum RefreshTokenAdvice: Sendable, Equatable {
+    /// A scope that the service lists, but that the sign-in did not request.
+    case scope(String)
+
+    /// A parameter that the sign-in did not send with its authorization request.
+    case parameter(name: String, value: String)
+}
+
+/// A network setting of the machine, to explain why a service cannot be reached.
+package struct NetworkSetting: Sendable, Hashable {
+    package var variable: String
+
+    /// The value, without a password.
+    package var value: String
+
+    package var effect: String
+    package var problem: String?
+
+    package init(variable: String, value: String, effect: String, problem: String? = nil) {
+        self.variable = variable
+        self.value = value
+        self.effect = effect
+        self.problem = problem
+    }
 }

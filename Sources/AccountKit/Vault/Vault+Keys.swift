@@ -1,19 +1,13 @@
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The keys of the archive and of the records beside it.
 extension Vault {
     typealias Openers = [[UInt8]: KeySlot.Opener]
 
     func envelope() async throws -> Envelope? {
         guard let stored = try await storage.read(.account) else { return nil }
-        return try codec.envelope(in: stored.bytes)
+        return try context.envelope(in: stored.bytes)
     }
 
     func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
@@ -22,7 +16,7 @@ extension Vault {
 
     /// Returns the keys of the account for an entry beside it. The caller has read the account under the lock, so this
     /// function does not ask the user. If there is no account, it returns new keys of the same sources.
-    func keysBeside(at date: Date) async throws(AccountError) -> ArchiveKeys {
+    func keysBeside() async throws(AccountError) -> ArchiveKeys {
         if let keys = memory.keys { return keys }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
             throw AccountError(
@@ -30,7 +24,7 @@ extension Vault {
                 "cannot store the tokens to revoke: there is no account archive whose keys could encrypt them, and the user "
                     + "cannot be prompted for the passphrase")
         }
-        return try await ring.makeKeys(at: date)
+        return try await ring.makeKeys(at: clock.now)
     }
 
     /// Returns the keys that open an entry beside the account. `before` contains the keys of the account before a
@@ -88,7 +82,7 @@ extension Vault {
                 .invalidArgument, "this is the only key of the archive", hint: "add another key first, or sign out")
         }
         do {
-            return try opened.keys.renewing(keeping: kept, context: codec.context)
+            return try opened.keys.renewing(keeping: kept, context: context)
         } catch {
             throw AccountError(error, isShared: isShared)
         }
@@ -116,7 +110,7 @@ extension Vault {
         var opened: Set<[UInt8]> = []
         for slot in archive.slots where slot.kind == kind.slot {
             let opener = try await ring.opener(of: key, for: slot)
-            if archive.isOpened(slot, by: opener, context: codec.context) { opened.insert(slot.keyID) }
+            if archive.isOpened(slot, by: opener, context: context) { opened.insert(slot.keyID) }
         }
         return opened
     }

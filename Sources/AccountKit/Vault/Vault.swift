@@ -27,7 +27,7 @@ package final class Vault: Sendable {
 
     let storage: any ArchiveStorage
     let ring: KeyRing
-    let codec: ArchiveCodec
+    let context: SealingContext
     let appIdentifier: String
     let session: SessionName
     let clock: any WallClock
@@ -73,18 +73,17 @@ package final class Vault: Sendable {
         self.lockTimeout = lockTimeout
         self.logger = logger
         ring = KeyRing(keys, context: context, logger: logger)
-        codec = ArchiveCodec(context: context)
+        self.context = context
     }
 
     /// Whether several machines share the storage.
-    var isShared: Bool { codec.context.isBoundToPlace }
+    var isShared: Bool { context.isBoundToPlace }
 
     /// The time to wait for the lock if the work can also be done later.
     var briefTimeout: Duration { min(lockTimeout, .seconds(1)) }
 
     // MARK: The records beside the account
 
-    var journal: RefreshJournal { RefreshJournal(storage: storage, logger: logger) }
     var revocations: RevocationQueue { RevocationQueue(vault: self) }
     var offlineKeys: OfflineKeys { OfflineKeys(vault: self) }
     var keptProfiles: KeptProfiles { KeptProfiles(vault: self) }
@@ -178,19 +177,16 @@ package final class Vault: Sendable {
     }
 
     private func lastSignOut(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> SignOut {
-        do {
-            return SignOutRecord.decode(try await read(.signOut)?.bytes)
-        } catch {
-            logger?.warning("the reason for the last sign-out cannot be read", metadata: ["error": "\(error)"])
-            return .neverSignedIn
-        }
+        await attempt(orLog: "the reason for the last sign-out cannot be read") {
+            SignOutRecord.decode(try await read(.signOut)?.bytes)
+        } ?? .neverSignedIn
     }
 
     /// Opens an archive, with the last keys if they fit.
     ///
     /// - Parameter isInteractive: Whether to prompt for a passphrase; always `false` under the lock.
     func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
-        let envelope = try codec.envelope(in: stored.bytes)
+        let envelope = try context.envelope(in: stored.bytes)
         let keys =
             if let known = knownKeys(for: envelope) {
                 known
@@ -198,7 +194,7 @@ package final class Vault: Sendable {
                 try await ring.unlock(envelope, isInteractive: isInteractive)
             }
         return OpenedArchive(
-            account: try codec.open(envelope, with: keys), generation: envelope.generation, keys: keys,
+            account: try context.open(envelope, with: keys), generation: envelope.generation, keys: keys,
             revision: stored.revision, byteCount: stored.bytes.count)
     }
 
@@ -230,6 +226,19 @@ package final class Vault: Sendable {
         } catch {
             logger?.debug("a change of the archive failed", metadata: ["error": "\(error)"])
             throw AccountError(wrapping: error)
+        }
+    }
+
+    /// Runs a step without which the session stays right, and logs its failure.
+    @discardableResult
+    func attempt<Value>(
+        orLog failure: Logger.Message, _ level: Logger.Level = .warning, _ body: () async throws -> Value
+    ) async -> Value? {
+        do {
+            return try await body()
+        } catch {
+            logger?.log(level: level, failure, metadata: ["error": "\(error)"])
+            return nil
         }
     }
 

@@ -18,9 +18,9 @@ extension VaultDraft {
         _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: Vault.Openers
     ) async throws -> OpenedArchive {
         let resealed = try await reseal(opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] })
-        try await vault.revocations.records.reseal(with: keys, before: opened.keys, in: transaction)
-        try await vault.offlineKeys.records.reseal(with: keys, before: opened.keys, in: transaction)
-        try await vault.keptProfiles.records.reseal(with: keys, before: opened.keys, in: transaction)
+        try await revocations.reseal(with: keys, before: opened.keys)
+        try await offlineKeys.reseal(with: keys, before: opened.keys)
+        try await keptProfiles.reseal(with: keys, before: opened.keys)
         return resealed
     }
 
@@ -35,12 +35,12 @@ extension VaultDraft {
         guard let stored = try await transaction.read(.account), stored.revision == receipt.revision else {
             throw AccountError(.conflict, "another process changed the archive", hint: "try again")
         }
-        let envelope = try vault.codec.envelope(in: stored.bytes)
+        let envelope = try vault.context.envelope(in: stored.bytes)
         for opener in checked {
-            let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: vault.codec.context) }
+            let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: vault.context) }
             guard isOpened else { throw AccountError(EnvelopeError.authenticationFailed, isShared: vault.isShared) }
         }
-        let _: Account = try vault.codec.open(envelope, with: keys)
+        let _: Account = try vault.context.open(envelope, with: keys)
         if case .unknown(let reason) = receipt.durability {
             throw AccountError(
                 .durabilityUnknown,

@@ -1,11 +1,6 @@
 import Logging
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// A change of a vault under the lock.
 ///
@@ -19,7 +14,11 @@ struct VaultDraft: Sendable {
     let vault: Vault
     let transaction: any ArchiveTransaction
 
-    private var now: Date { vault.clock.now }
+    var revocations: RevocationQueue { RevocationQueue(vault: vault, in: transaction) }
+    var offlineKeys: OfflineKeys { OfflineKeys(vault: vault, in: transaction) }
+    var keptProfiles: KeptProfiles { KeptProfiles(vault: vault, in: transaction) }
+
+    var now: Date { vault.clock.now }
 
     // MARK: Reading
 
@@ -75,7 +74,7 @@ struct VaultDraft: Sendable {
             if let stored, stored.bytes.count > Self.limit, let opened = vault.memory.archive(of: stored.revision) {
                 var bare = opened.account
                 while bare.makeRoom() {}
-                _ = try vault.codec.seal(bare, with: opened.keys, limit: Self.limit)
+                _ = try vault.context.seal(bare, with: opened.keys, limit: Self.limit)
             }
             try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
         }
@@ -89,7 +88,7 @@ struct VaultDraft: Sendable {
             // A process that was killed during a sign-out may have queued the tokens that were spent for the unsaved
             // tokens.
             if let spent = vault.unsaved.storedAccount {
-                try? await vault.revocations.withdraw(spent, in: transaction)
+                try? await revocations.withdraw(spent)
             }
             let opened = try await opened(revision)
             let (saved, receipt) = try await write(
@@ -147,7 +146,7 @@ struct VaultDraft: Sendable {
         _ account: Account, generation: UInt64, keys: ArchiveKeys, ifRevision revision: ArchiveRevision?,
         limit: Int? = nil
     ) async throws -> (account: Account, receipt: ArchiveReceipt) {
-        let (bytes, account) = try vault.codec.seal(
+        let (bytes, account) = try vault.context.seal(
             account, generation: generation, with: keys, limit: limit ?? ArchivePropertyList.maximumByteCount)
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         vault.memory.replace(
@@ -156,7 +155,7 @@ struct VaultDraft: Sendable {
             ))
         let kept = vault.unsaved.noteWritten(account, receipt.revision)
         // A record that is not removed does no harm.
-        if kept.isOver { try? await vault.journal.forget(in: transaction) }
+        if kept.isOver { try? await removeRefreshRecord() }
         return (kept.account ?? account, receipt)
     }
 
@@ -178,12 +177,9 @@ struct VaultDraft: Sendable {
             try? await transaction.discard(entry)
         }
         // A profile that is not removed does no harm.
-        try? await vault.keptProfiles.remove(of: saved, in: transaction)
-        do {
-            try await vault.offlineKeys.removeMarked(in: transaction)
-        } catch {
-            vault.logger?.warning(
-                "the offline data of a signed-out user could not be removed", metadata: ["error": "\(error)"])
+        try? await keptProfiles.remove(of: saved)
+        await vault.attempt(orLog: "the offline data of a signed-out user could not be removed") {
+            try await offlineKeys.removeMarked()
         }
     }
 
@@ -198,13 +194,10 @@ struct VaultDraft: Sendable {
             if let stored = content.account, stored.isEnded(byRevoking: orphan, supportsPerGrantRevocation: false) {
                 continue
             }
-            do {
-                try await vault.revocations.add(orphan, at: now, in: transaction)
-            } catch {
-                vault.logger?.debug(
-                    "tokens could not be queued for revocation", metadata: ["error": "\(error)"])
-                vault.unsaved.keepOrphan(orphan)
+            let queued = await vault.attempt(orLog: "tokens could not be queued for revocation", .debug) {
+                try await revocations.add(orphan)
             }
+            if queued == nil { vault.unsaved.keepOrphan(orphan) }
         }
     }
 
@@ -232,18 +225,14 @@ struct VaultDraft: Sendable {
     ) async throws -> ArchiveReceipt.Durability {
         // In this order, a crash neither loses data of a signed-in user, nor leaves a usable key of a signed-out user.
         // A full disk does not prevent the sign-out.
-        do {
-            try await vault.offlineKeys.markForRemoval(of: user, at: now, in: transaction)
-        } catch {
-            vault.logger?.debug("the key of the offline data could not be marked", metadata: ["error": "\(error)"])
+        await vault.attempt(orLog: "the key of the offline data could not be marked", .debug) {
+            try await offlineKeys.markForRemoval(of: user)
         }
         // A profile of an earlier session, which a crash has left.
-        try? await vault.keptProfiles.remove(of: user, in: transaction)
+        try? await keptProfiles.remove(of: user)
         let durability = try await remove(signOut, ifRevision: revision)
-        do {
-            try await vault.offlineKeys.remove(of: user, in: transaction)
-        } catch {
-            vault.logger?.error("the key of the offline data could not be removed", metadata: ["error": "\(error)"])
+        await vault.attempt(orLog: "the key of the offline data could not be removed", .error) {
+            try await offlineKeys.remove(of: user)
         }
         return durability
     }
@@ -252,12 +241,10 @@ struct VaultDraft: Sendable {
         of user: Account, _ signOut: SignOut, ifRevision revision: ArchiveRevision
     ) async throws -> ArchiveReceipt.Durability {
         let profile = await keepProfile(of: user)
-        var kept = profile.map { [$0] } ?? []
-        do {
-            kept += try await vault.offlineKeys.entries(of: user, in: transaction)
-        } catch {
-            vault.logger?.debug("the keys of offline data could not be read", metadata: ["error": "\(error)"])
+        let keys = await vault.attempt(orLog: "the keys of offline data could not be read", .debug) {
+            try await offlineKeys.entries(of: user)
         }
+        let kept = (profile.map { [$0] } ?? []) + (keys ?? [])
         let durability = try await remove(signOut, keeping: kept, ifRevision: revision)
         // On a full disk, the removed account makes room for its profile.
         if profile == nil, let profile = await keepProfile(of: user) {
@@ -294,11 +281,8 @@ struct VaultDraft: Sendable {
     }
 
     private func record(_ signOut: SignOut, keeping kept: [ArchiveEntry] = []) async {
-        do {
+        await vault.attempt(orLog: "the reason for a sign-out could not be recorded") {
             try await SignOutRecord.write(signOut, keeping: kept, in: transaction)
-        } catch {
-            vault.logger?.warning(
-                "the reason for a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
     }
 
@@ -310,7 +294,7 @@ struct VaultDraft: Sendable {
         }
         vault.unsaved.drop()
         // Without an account the record has no effect, and the next sign-in removes it.
-        try? await vault.journal.forget(in: transaction)
+        try? await removeRefreshRecord()
     }
 
     /// Records the sign-out, moves aside an archive that cannot be opened, and returns the new name of the archive.
@@ -342,65 +326,27 @@ struct VaultDraft: Sendable {
     /// keep the session alive.
     @discardableResult
     func keepProfile(of user: Account) async -> ArchiveEntry? {
-        do {
-            return try await vault.keptProfiles.keep(user, at: now, in: transaction)
-        } catch {
-            vault.logger?.warning(
-                "the profile could not be kept for the next sign-in", metadata: ["error": "\(error)"])
-            return nil
-        }
+        await vault.attempt(orLog: "the profile could not be kept for the next sign-in") {
+            try await keptProfiles.keep(user)
+        } ?? nil
     }
 
     // MARK: Records
 
-    /// Begins the exchange of a refresh, unless another refresh has failed while this one waited for the lease. If
-    /// `isSpending` is `true`, records that the refresh token is about to be spent.
-    ///
-    /// - Parameters:
-    ///   - failureCount: The number of failed refreshes before this one waited.
-    ///   - commit: Called before the record is written. After this call, the flow is not cancelled.
-    func beginExchange(
-        isSpending: Bool, after failureCount: Int, committing commit: () throws -> Void
-    ) async throws(AccountError) -> ExchangeStart {
-        try await step {
-            let record = try await vault.journal.record(in: transaction)
-            // If another refresh failed while this refresh waited for the lease, do not send another request at once.
-            if let record, record.failureCount ?? 0 != failureCount, let reason = vault.pause(after: record) {
-                return .paused(reason)
-            }
-            try commit()
-            guard isSpending else { return .begun(unfinished: record?.date) }
-            vault.unsaved.markSpending()
-            return .begun(unfinished: try await vault.journal.recordIntent(at: now, in: transaction))
-        }
-    }
-
-    /// Records that the refresh failed, so that all processes pause before the next request. `mayBeSpent` is `true` if
-    /// the service may have received the refresh token.
-    func recordFailure(_ reason: UnverifiedReason, mayBeSpent: Bool) async throws(AccountError) {
-        try await step {
-            try await vault.journal.recordFailure(reason, mayBeSpent: mayBeSpent, at: now, in: transaction)
-        }
-    }
-
-    func forgetRefreshRecord() async throws(AccountError) {
-        try await step { try await vault.journal.forget(in: transaction) }
-    }
-
     /// Queues the tokens of an account for revocation. If `isSignOut` is `true`, this function also releases the tokens
     /// of the user's replaced sign-ins.
-    func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Pending {
+    func queueRevocation(_ account: Account, isSignOut: Bool) async throws(AccountError) -> RevocationQueue.Record {
         try await step {
-            if isSignOut { await vault.revocations.release(beside: account, at: now, in: transaction) }
-            return try await vault.revocations.add(account, at: now, in: transaction)
+            if isSignOut { await revocations.release(beside: account) }
+            return try await revocations.add(account)
         }
     }
 
     func withdrawRevocation(_ account: Account) async throws(AccountError) {
-        try await step { try await vault.revocations.withdraw(account, in: transaction) }
+        try await step { try await revocations.withdraw(account) }
     }
 
-    private func step<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+    func step<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
         do {
             return try await body()
         } catch {
@@ -408,14 +354,6 @@ struct VaultDraft: Sendable {
             throw AccountError(wrapping: error)
         }
     }
-}
-
-enum ExchangeStart: Sendable {
-    /// The request may be sent. `unfinished` is the date of an earlier refresh that left its record.
-    case begun(unfinished: Date?)
-
-    /// The refresh of another process has failed in the meantime, so the flow sends nothing now.
-    case paused(UnverifiedReason)
 }
 
 extension ArchiveTransaction {

@@ -22,21 +22,17 @@ package enum DedicatedThread {
         let argument = Unmanaged.passRetained(Body(run: body)).toOpaque()
         #if canImport(Darwin)
         var thread: pthread_t?
-        let status = pthread_create(
-            &thread, &attributes,
-            { argument in
-                Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, argument)
         #else
         var thread = pthread_t()
+        #endif
         let status = pthread_create(
             &thread, &attributes,
             { argument in
-                Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue().run()
+                // Optional only on Linux.
+                let argument: UnsafeMutableRawPointer? = argument
+                if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
                 return nil
             }, argument)
-        #endif
         if status != 0 { Unmanaged<Body>.fromOpaque(argument).release() }
         return status
     }

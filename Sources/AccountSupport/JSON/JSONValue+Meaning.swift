@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// The meaning of values that services write in another JSON type than the standards require.
 ///
 /// AccountKit sends the type that the standards require, and reads each type whose meaning is clear (RFC 1122, section

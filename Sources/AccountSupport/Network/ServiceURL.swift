@@ -72,6 +72,9 @@ package struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         self.path = path
     }
 
+    /// The scheme, the host and the port, which identify a server.
+    package var origin: ServiceURL { ServiceURL(at: self, path: "") }
+
     package var description: String { "\(scheme)://\(authority)\(path)\(query.map { "?\($0)" } ?? "")" }
     package var target: String { (path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "") }
     package var authority: String { port.map { "\(host):\($0)" } ?? host }

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 extension Sequence<UInt8> {
     /// The bytes in Base64, with padding (RFC 4648, section 4).
     package var base64: String { Data(self).base64EncodedString() }

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 extension Date {
     /// Creates a date in the proleptic Gregorian calendar and UTC. Returns `nil` if the day does not exist. The caller
     /// must check the time. This initializer does not use `Calendar`, which uses the Julian calendar before 1582 and

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// Parses the dates of HTTP header fields in all three formats that a recipient must accept (RFC 9110, section 5.6.7). The
 /// names of the months and of the zone may be in any case, and the zone may be another name of UTC.
 package enum HTTPDate {
@@ -22,17 +16,14 @@ package enum HTTPDate {
         }
     }
 
-    private static func date(
-        year: Substring, month: Substring, day: Substring, time: ArraySlice<Substring>
-    ) -> Date? {
+    private static func date(year: Substring, month: Substring, day: Substring, time: ArraySlice<Substring>) -> Date? {
         let time = time.compactMap { number($0, digits: 2...2) }
         guard let month = months.firstIndex(of: month.lowercased()), let day = number(day, digits: 1...2),
             var fullYear = number(year, digits: 2...4), year.utf8.count != 3, time.count == 3, time[0] < 24,
             time[1] < 60, time[2] <= 60
         else { return nil }
         if year.utf8.count == 2 { fullYear += fullYear < 70 ? 2000 : 1900 }
-        return Date(
-            year: fullYear, month: month + 1, day: day, hour: time[0], minute: time[1], second: time[2])
+        return Date(year: fullYear, month: month + 1, day: day, hour: time[0], minute: time[1], second: time[2])
     }
 
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]

@@ -6,12 +6,6 @@ import Musl
 import Darwin
 #endif
 
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// Formats dates for the user, either in the local time zone or relative to the current time.
 ///
 /// JSON and files contain ISO 8601 dates in UTC instead.

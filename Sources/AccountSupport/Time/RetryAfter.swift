@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// The time to wait that a service requests (RFC 9110, section 10.2.3).
 package enum RetryAfter {
     /// The maximum time to wait, in seconds. If a service sent a larger value by mistake, it would lock out its users.

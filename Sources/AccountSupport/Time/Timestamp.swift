@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
 /// Parses the dates that services write as text: those of HTTP (RFC 9110, section 5.6.7) and of RFC 3339, section 5.6,
 /// such as `2027-01-15T08:00:00Z`, also with a space in place of `T`, without seconds, and with an offset such as `+0100`.
 /// A date without an offset counts as no date, because its time zone is unknown.

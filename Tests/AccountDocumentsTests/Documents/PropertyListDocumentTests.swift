@@ -107,9 +107,12 @@ struct PropertyListDocumentTests {
         ("<plist><array><strng>canary</strng></array></plist>", "it is not a valid property list"),
         ("<plist><array><integer>canary</integer></array></plist>", "at 1: a value has the wrong type"),
         ("<plist><dict/></plist>", "a value has the wrong type"),
-        ("<plist><plist><array/></plist></plist>", "it contains more than one property list"),
-        ("<plist><array/></plist>\n<plist version=\"1.0\"><array/></plist>", "it contains more than one property list"),
-        ("<plist><array><?></array></plist>", "it has an empty processing instruction"),
+        ("<plist><plist><array/></plist></plist>", "it contains more than one property list: keep only one"),
+        (
+            "<plist><array/></plist>\n<plist version=\"1.0\"><array/></plist>",
+            "it contains more than one property list: keep only one"
+        ),
+        ("<plist><array><?></array></plist>", "it has an empty processing instruction: remove `<?>` from it"),
         (
             "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
             "two keys of a dictionary are equal, or differ only in their Unicode form"

@@ -71,11 +71,11 @@ struct RedirectReceiverTests {
 
     @Test func `Waits for a browser that repeats a pasted response`() throws {
         let pasted = try #require(AuthorizationResponse(query: "code=c&state=right"))
-        #expect(receiver.acceptPasted(pasted) == .accepted)
+        #expect(receiver.accept(pasted, isAwaited: false) == .accepted)
         get("/done")
         get("/callback?code=c&state=right")
         get("/done")
-        #expect(receiver.acceptPasted(pasted) == .repeated)
+        #expect(receiver.accept(pasted, isAwaited: false) == .repeated)
         #expect(answers.all == [.page(.notFound), .redirect(to: "/done")])
         #expect(receiver.finish(with: .refused(nil)))
         #expect(answers.all.last == .page(.refused(nil)))

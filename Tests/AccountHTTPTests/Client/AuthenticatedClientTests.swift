@@ -35,6 +35,13 @@ struct AuthenticatedClientTests {
         }
     }
 
+    /// A task may be cancelled before its request begins, while it connects, or while it waits for the response.
+    @Test(arguments: [nil, .connection, .sent] as [AuthorityError.Failure.Stage?])
+    func `Reports a cancellation at every stage of a request`(stage: AuthorityError.Failure.Stage?) {
+        let failure = AuthorityError.noResponse(.init(.cancelled, stage: stage))
+        #expect(AccountError(request: failure, to: "https://api.example.com").code == .cancelled)
+    }
+
     // MARK: The token
 
     @Test("Sends an API request with the token, the header fields and the body")
@@ -132,11 +139,12 @@ struct AuthenticatedClientTests {
     ) async throws -> Int {
         let authority = try OAuthAuthority.test(server.address, endpoints: .all(at: server.address))
         let request = ForwardedRequest(method: "GET", url: server.address + "/mcp")
-        return try await authority.forward(request, for: store) { account throws(AccountError) in
+        let allowed = store.requestTokens(with: authority) { account throws(AccountError) in
             guard tokens.contains(account.credentials.accessToken.reveal()) else {
                 throw AccountError(.misconfigured, "not for this URL")
             }
-        }.status
+        }
+        return try await authority.forward(request, with: allowed).status
     }
 
     static func account(at server: LoopbackServer) -> Account {

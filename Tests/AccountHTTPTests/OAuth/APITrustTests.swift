@@ -124,6 +124,7 @@ struct APITrustTests {
             ("https://gitlab.com", "https://api.example.com", true),
             ("https://gitlab.com/group", "https://api.example.com", false),
             ("https://api.example.com", "https://api.example.com", true),
+            ("https://api.example.com", "https://api.example.com/", true),
             ("https://api.example.com/mcp", "https://api.example.com/mcp", true),
             ("https://api.example.com", "https://api.example.com/mcp", false),
             ("https://api.example.com/mcp", "https://api.example.com", false),
@@ -139,7 +140,7 @@ struct APITrustTests {
                 api: APIOrigin(url: try ServiceURL(api), isIssuerGiven: isGiven), settings)
             #expect(connection.isNamedByAPIOnly == !(isNamed || isGiven))
             // The entry of a known service does not say that the user wants this API to have its token.
-            #expect(connection.isGiven == (isGiven || issuer == api))
+            #expect(try connection.isGiven == (isGiven || Issuer(issuer).isSame(as: api)))
         }
     }
 

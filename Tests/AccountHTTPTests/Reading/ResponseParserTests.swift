@@ -251,4 +251,40 @@ struct ResponseParserTests {
             failure { try reading.object(in: .json(400, #"{"error":"invalid_grant","error_description":"no grant"}"#)) }
                 == .oauthError("invalid_grant", description: nil))
     }
+
+    /// A sign-in as a client sends its secret, which may be part of the error by chance.
+    @Test(arguments: ["application/json", "application/x-www-form-urlencoded"])
+    func `Shows a documented error code that contains the client's secret`(mediaType: String) {
+        let error = "incorrect_client_credentials"
+        let body =
+            mediaType == "application/json"
+            ? #"{"error":"\#(error)","error_description":"They are incorrect."}"#
+            : "error=\(error)&error_description=They+are+incorrect."
+        let response = ServiceResponse(200, ["Content-Type": mediaType], body)
+        for secret in ["client", "c", canary] {
+            let gitHub = ResponseParser(.token, sent: [Secret(secret)], quirks: KnownService.github.quirks)
+            let description = secret == "c" ? nil : "They are incorrect."
+            #expect(
+                failure { try gitHub.credentials(in: response, for: "tool") }
+                    == .oauthError("invalid_client", description: description))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("application/json", #"{"error":"wrong_secret","error_description":"The secret is wrong."}"#, "secret"),
+            ("application/json", #"{"error":{"message":"The secret is wrong."}}"#, canary),
+            ("application/json", #"{"message":"The secret is wrong."}"#, canary),
+            ("application/x-www-form-urlencoded", "error=wrong&error_description=The+secret+is+wrong.", canary),
+        ])
+    func `Shows what a response without a token says`(mediaType: String, body: String, secret: String) {
+        let response = ServiceResponse(200, ["Content-Type": mediaType], body)
+        let parser = ResponseParser(.token, sent: [Secret(secret)])
+        guard case .unclear(let text)? = failure({ try parser.credentials(in: response, for: "tool") }) else {
+            Issue.record("the failure is not unclear")
+            return
+        }
+        // The explanation may not repeat a secret either.
+        #expect(text.contains("The secret is wrong.") == (secret == canary), "\(text)")
+    }
 }

@@ -23,13 +23,13 @@ struct ArchiveRoomTests {
 
     /// Writes an archive that uses the room for longer tokens.
     private func fill(_ store: AccountStore, with change: (inout Account, Int) -> Void) async throws {
-        let codec = store.vault.codec
+        let context = store.vault.context
         try await store.vault.change { draft in
             guard case .present(var account, let revision) = await draft.stored() else { return }
             let keys = try await draft.opened(revision).keys
-            let used = try codec.seal(account, with: keys).bytes.count
+            let used = try context.seal(account, with: keys).bytes.count
             change(&account, ArchivePropertyList.maximumByteCount - used - 1024)
-            let bytes = try codec.seal(account, with: keys).bytes
+            let bytes = try context.seal(account, with: keys).bytes
             #expect(bytes.count > ArchivePropertyList.maximumByteCount - 8192)
             _ = try await draft.transaction.replace(.account, with: bytes, ifRevision: revision)
         }

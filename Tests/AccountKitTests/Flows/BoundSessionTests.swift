@@ -110,7 +110,7 @@ struct BoundSessionTests {
         let store = try await store(bound)
         let service = ScriptedAuthority(revoke: [.refuse(.noResponse(.unreachable))], clock: clock)
         _ = try await store.signOut(with: service)
-        let queued = try #require(await store.vault.revocations.pending().first).payload.account
+        let queued = try #require(await store.vault.revocations.readable().first).payload.account
         #expect(queued.credentials.proofKey == key)
     }
 

@@ -17,7 +17,7 @@ struct CheckFlowTests {
     private static let identity = Identity(id: Fixture.alice.id, username: "alice2", profile: ["locale": "en"])
 
     private func begin(with account: Account, maximumAge: TimeInterval = 0) async throws -> Run {
-        var run = await Run(CheckFlow(now: Fixture.now, maximumAge: maximumAge))
+        var run = await Run { await CheckFlow(vault: $0, service: $0, now: Fixture.now, maximumAge: maximumAge).run() }
         try await run.expect("load", then: .content(.present(account, Fixture.old)))
         return run
     }
@@ -132,10 +132,11 @@ struct CheckFlowTests {
 
     @Test func `Verifies accounts only with their own service`() async throws {
         for signsInMeanwhile in [false, true] {
-            var run = await Run(
-                CheckFlow(now: Fixture.now, maximumAge: 0) {
+            var run = await Run {
+                await CheckFlow(vault: $0, service: $0, now: Fixture.now, maximumAge: 0) {
                     signsInMeanwhile && $0.id == Fixture.alice.id ? nil : "another service"
-                })
+                }.run()
+            }
             try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             if signsInMeanwhile {
                 try await run.expect("verify", then: .verified(Self.identity))
@@ -147,8 +148,11 @@ struct CheckFlowTests {
     }
 
     @Test func `Does not verify another service's account that a refresh finds`() async throws {
-        var run = await Run(
-            CheckFlow(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id ? nil : "another service" })
+        var run = await Run {
+            await CheckFlow(vault: $0, service: $0, now: Fixture.now, maximumAge: 0) {
+                $0.id == Fixture.alice.id ? nil : "another service"
+            }.run()
+        }
         try await run.expect("load", then: .content(.present(Fixture.expired, Fixture.old)))
         try await run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
         #expect(run.outcome?.text == "unverified bob-access: misconfigured")
@@ -227,7 +231,9 @@ struct CheckFlowTests {
             .unsaved(account, AccountError(.inaccessible, "")),
             .signedOut(Self.never), .unreadable(AccountError(.damaged, "")),
         ]
-        let endCount = await Run.explore(CheckFlow(now: Fixture.now, maximumAge: 0)) { run in
+        let endCount = await Run.explore({
+            await CheckFlow(vault: $0, service: $0, now: Fixture.now, maximumAge: 0).run()
+        }) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             // The first turn has tried every failure, and later turns start from the same state.

@@ -37,7 +37,7 @@ struct DerivationFlowTests {
     private func asking(
         _ derivation: Derivation, of account: Account = Fixture.alice, stored: Account? = nil, unfinished: Date? = nil
     ) async throws -> Run {
-        var run = await Run(RefreshFlow(of: account, by: .derived(derivation), now: Fixture.now))
+        var run = await Run { await RefreshFlow($0, $0, of: account, by: .derived(derivation), now: Fixture.now).run() }
         try await run.connect(stored ?? account)
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(stored ?? account, Fixture.old)))
@@ -87,8 +87,10 @@ struct DerivationFlowTests {
 
     @Test func `Requires a refresh token for a derivation unless by exchange`() async throws {
         _ = try await asking(Self.byExchange, of: Fixture.withoutRefreshToken)
-        var run = await Run(
-            RefreshFlow(of: Fixture.withoutRefreshToken, by: .derived(Self.byRefresh), now: Fixture.now))
+        var run = await Run {
+            await RefreshFlow($0, $0, of: Fixture.withoutRefreshToken, by: .derived(Self.byRefresh), now: Fixture.now)
+                .run()
+        }
         try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: notChecked")
     }
@@ -103,7 +105,9 @@ struct DerivationFlowTests {
             // The stored token is already valid.
             (Self.holding("same"), Self.holding("same")),
         ] {
-            var run = await Run(RefreshFlow(of: known, by: .derived(Self.byRefresh), now: Fixture.now))
+            var run = await Run {
+                await RefreshFlow($0, $0, of: known, by: .derived(Self.byRefresh), now: Fixture.now).run()
+            }
             try await run.expect("load", then: .content(.present(found, Fixture.other)))
             guard case .adopted(found)? = run.outcome else {
                 Issue.record("\(run.actions)")
@@ -126,7 +130,7 @@ struct DerivationFlowTests {
         for (stored, text) in [
             (rotated, "kept access-1: replacedMeanwhile"), (Fixture.replaced, "adopted other-access"),
         ] {
-            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+            var run = await Run { await RefreshFlow($0, $0, of: Fixture.alice, now: Fixture.now).run() }
             while run.outcome == nil {
                 switch run.action.name {
                 case "load" where !run.actions.contains("request tokens"):
@@ -300,8 +304,11 @@ struct DerivationFlowTests {
         ]
         let refusals = Fixture.authorityErrors + [.oauthError("invalid_target")]
         let failures: [EffectResult] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
-        let machine = RefreshFlow(
-            of: Fixture.alice, by: .derived(derivation), now: Fixture.now, supportsPerGrantRevocation: true)
+        let machine: Run.Flow = {
+            await RefreshFlow(
+                $0, $0, of: Fixture.alice, by: .derived(derivation), now: Fixture.now, supportsPerGrantRevocation: true
+            ).run()
+        }
         // The first load is without the lock. The plain refresh after a refused derivation adds a second exchange to
         // the path.
         let endCount = await Run.explore(machine, limit: 64) { run in

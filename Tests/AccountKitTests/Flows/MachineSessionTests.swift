@@ -67,9 +67,9 @@ struct MachineSessionTests {
         clock.advance(by: .seconds(10))
         var again = account
         (again.credentials.issuedAt, again.credentials.expiresAt) = (clock.now, clock.now.addingTimeInterval(60))
-        let flow = RefreshFlow(of: account, now: clock.now)
-        #expect(flow.needsRequest(account))
-        #expect(!flow.needsRequest(again))
+        let grant = RefreshGrant.renewing(account)
+        #expect(grant.isNeeded(for: account, inPlaceOf: account, at: clock.now))
+        #expect(!grant.isNeeded(for: again, inPlaceOf: account, at: clock.now))
     }
 
     @Test func `Drops the queued tokens of a client when all have expired`() async throws {

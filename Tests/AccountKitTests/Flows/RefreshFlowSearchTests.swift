@@ -50,8 +50,11 @@ struct RefreshFlowSearchTests {
             ] + (subject == .user ? [.present(Fixture.bob, Fixture.other)] : [])
         // A machine's search needs fewer results, since its flow differs only in the request.
         let failures = [EffectResult.failed(Fixture.conflict)] + (subject == .user ? [.failed(Fixture.diskFull)] : [])
-        let flow = RefreshFlow(
-            of: subject.account, now: Fixture.now, supportsPerGrantRevocation: supportsPerGrantRevocation)
+        let flow: Run.Flow = {
+            await RefreshFlow(
+                $0, $0, of: subject.account, now: Fixture.now, supportsPerGrantRevocation: supportsPerGrantRevocation
+            ).run()
+        }
         var hasCleared = false
         let endCount = await Run.explore(flow) { run in
             switch run.action {
@@ -81,7 +84,8 @@ struct RefreshFlowSearchTests {
     /// Another process replaces the refresh token while the flow connects, and later the lock is lost.
     @Test func `Sends a refresh with the tokens for which it was prepared`() async {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-9")
-        let endCount = await Run.explore(RefreshFlow(of: Fixture.alice, now: Fixture.now)) { run in
+        let endCount = await Run.explore({ await RefreshFlow($0, $0, of: Fixture.alice, now: Fixture.now).run() }) {
+            run in
             switch run.action {
             case .load: [.content(.present(Fixture.alice, Fixture.old)), .content(.present(rotated, Fixture.other))]
             case .requestTokens: [.renewed(Fixture.newTokens)]

@@ -15,8 +15,11 @@ struct RefreshFlowTests {
 
     /// A refresh of Alice's tokens, up to the request.
     private func asking(unfinished: Date? = nil, supportsPerGrantRevocation: Bool = false) async throws -> Run {
-        var run = await Run(
-            RefreshFlow(of: Fixture.alice, now: Fixture.now, supportsPerGrantRevocation: supportsPerGrantRevocation))
+        var run = await Run {
+            await RefreshFlow(
+                $0, $0, of: Fixture.alice, now: Fixture.now, supportsPerGrantRevocation: supportsPerGrantRevocation
+            ).run()
+        }
         try await run.connect()
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
@@ -38,7 +41,7 @@ struct RefreshFlowTests {
     }
 
     @Test func `Reconnects if another process has replaced the refresh token`() async throws {
-        var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+        var run = await Run { await RefreshFlow($0, $0, of: Fixture.alice, now: Fixture.now).run() }
         try await run.connect()
         for number in 2...3 {
             let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-\(number)")
@@ -58,10 +61,10 @@ struct RefreshFlowTests {
 
     @Test func `Adopts the same access token if the service issued it again`() {
         var again = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
-        let flow = RefreshFlow(of: Fixture.alice, now: Fixture.now)
-        #expect(flow.needsRequest(again))
+        let grant = RefreshGrant.renewing(Fixture.alice)
+        #expect(grant.isNeeded(for: again, inPlaceOf: Fixture.alice, at: Fixture.now))
         again.credentials.issuedAt.addTimeInterval(1)
-        #expect(!flow.needsRequest(again))
+        #expect(!grant.isNeeded(for: again, inPlaceOf: Fixture.alice, at: Fixture.now))
     }
 
     @Test func `Changes nothing after a cancelled or postponed connection`() async throws {
@@ -69,7 +72,7 @@ struct RefreshFlowTests {
             (EffectResult.refused(.noResponse(.cancelled)), "cancelled"),
             (.postponed(.init(.serverError)), "serverError"),
         ] {
-            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+            var run = await Run { await RefreshFlow($0, $0, of: Fixture.alice, now: Fixture.now).run() }
             try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             try await run.expect("prepare exchange", then: event)
             #expect(run.outcome?.text == "kept access-1: \(text)")

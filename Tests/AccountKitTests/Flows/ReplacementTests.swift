@@ -9,15 +9,14 @@ import Testing
 struct ReplacementTests {
     private let storage = InMemoryArchiveStorage()
 
-    private func store() async throws -> AccountStore {
-        try await AccountStore.inMemory(signedIn: Fixture.alice, storage: storage)
+    private func store(confirming handler: @escaping ReplacementHandler) async throws -> AccountStore {
+        try await AccountStore.inMemory(signedIn: Fixture.alice, storage: storage).confirmingReplacements(handler)
     }
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
     func `Calls the handler once before a sign-in replaces another user`(way: SignInExchangeTests.Way) async throws {
-        let store = try await store()
         let questions = Mutex<[[String]]>([])
-        store.confirmReplacements { stored, new in
+        let store = try await store { stored, new in
             questions.withLock { $0.append([stored.id, new.id]) }
             return .replace
         }
@@ -34,9 +33,8 @@ struct ReplacementTests {
     func `Keeps the account and revokes new tokens if the handler throws`(
         way: SignInExchangeTests.Way
     ) async throws {
-        let store = try await store()
+        let store = try await store { _, _ throws(AccountError) in throw AccountError(.cancelled, "no") }
         let before = storage.entries
-        store.confirmReplacements { _, _ throws(AccountError) in throw AccountError(.cancelled, "no") }
         let authority = SteppedAuthority()
         await expectAccountError(.cancelled) { try await way.signIn(store, authority) }
         #expect(storage.entries == before)
@@ -46,8 +44,7 @@ struct ReplacementTests {
 
     @Test(arguments: SignInExchangeTests.Way.allCases)
     func `Keeps the ID of the stored account if the handler says so`(way: SignInExchangeTests.Way) async throws {
-        let store = try await store()
-        store.confirmReplacements { _, _ in .keepID }
+        let store = try await store { _, _ in .keepID }
         #expect(try await way.signIn(store, SteppedAuthority()).id == Fixture.alice.id)
         let stored = try #require(try await storage.stateForNewProcess().account)
         #expect(stored.id == Fixture.alice.id)
@@ -58,11 +55,10 @@ struct ReplacementTests {
     func `Stores the account in the session that the handler chooses`(
         way: SignInExchangeTests.Way
     ) async throws {
-        let store = try await store()
-        let before = storage.entries
         let otherStorage = InMemoryArchiveStorage()
         let other = try await AccountStore.inMemory(signedIn: nil, storage: otherStorage)
-        store.confirmReplacements { _, _ in .store(in: other.vault) }
+        let store = try await store { _, _ in .store(in: other.vault) }
+        let before = storage.entries
         let authority = SteppedAuthority()
         #expect(try await way.signIn(store, authority).id == "carol")
         #expect(storage.entries == before && store.account == Fixture.alice)
@@ -71,10 +67,9 @@ struct ReplacementTests {
     }
 
     @Test func `Holds no lock during the handler, and calls it for each other user`() async throws {
-        let store = try await store()
         let second = try await AccountStore.inMemory(signedIn: nil, storage: storage)
         let asked = Mutex<[String]>([])
-        store.confirmReplacements { stored, _ throws(AccountError) in
+        let store = try await store { stored, _ throws(AccountError) in
             let isFirst = asked.withLock { asked in
                 asked.append(stored.id)
                 return asked.count == 1

@@ -210,6 +210,15 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
+    @Test func `Reports only the first refusal of a queued revocation as new`() async throws {
+        let store = try await AccountStore.inMemory(signedIn: .fresh(at: clock.now), clock: clock)
+        let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
+        try await store.signOut(with: SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) }))
+        var reports: [RevocationReport] = []
+        for _ in 1...4 { reports += await store.deliverRevocations(with: { _ in refusing }, ignoringPauses: true) }
+        #expect(reports.map(\.isFirstRefusal) == [true, false, false])
+    }
+
     @Test func `Retries an undelivered revocation with pauses of at most a day`() async throws {
         let failure = AuthorityError.noResponse(.timeout)
         let failing = SteppedAuthority(revocation: { throw failure })

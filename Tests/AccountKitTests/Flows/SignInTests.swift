@@ -149,7 +149,7 @@ struct SignInTests {
         let storage = InMemoryArchiveStorage()
         let store = try await store(signedIn: Fixture.alice, storage)
         _ = try await store.flows.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
-        let pending = await store.vault.revocations.pending()
+        let pending = await store.vault.revocations.readable()
         let queued = waitsForSignOut == nil ? [] : [Secret("refresh-1")]
         #expect(pending.map(\.payload.account.credentials.refreshToken) == queued)
         #expect(pending.first?.payload.waitsForSignOut == waitsForSignOut)

@@ -8,16 +8,22 @@ struct SignOutFlowTests {
 
     private static let signOut = SignOut(.signedOutByUser, date: Fixture.now)
     private static let failures: [EffectResult] = Fixture.failures.map { .failed($0) }
-    private static let pending = RevocationQueue.Pending(
+    private static let pending = RevocationQueue.Record(
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other,
         payload: QueuedRevocation(of: Fixture.alice, at: Fixture.now))
 
-    @Test(arguments: [true, false])
-    func `Reports a sign-out only if it happened, despite any failed calls`(isToBeTold: Bool) async {
+    @Test(arguments: [true, false], [true, false])
+    func `Reports a sign-out only if it happened, despite any failed calls`(
+        isToBeTold: Bool, movesLocked: Bool
+    ) async {
         let contents: [Vault.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
-        let endCount = await Run.explore(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold)) { run in
+        let mayRemove: @Sendable (AccountError) -> Bool = { error in
+            error.isAboutContent && (movesLocked || error.code != .noKey)
+        }
+        let flow = SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold, mayRemove: mayRemove)
+        let endCount = await Run.explore({ await flow.run($0) }) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .queueRevocation: Self.failures + [.queued(Self.pending)]
@@ -35,9 +41,9 @@ struct SignOutFlowTests {
             }
             if case .quarantine(let signOut) = run.action {
                 guard signOut == Self.signOut, case .content(.unreadable(let error))? = events.last,
-                    error.isAboutContent
+                    mayRemove(error)
                 else {
-                    Issue.record("an inaccessible archive is moved: \(run.actions)")
+                    Issue.record("an inaccessible or locked archive is moved: \(run.actions)")
                     return
                 }
             }

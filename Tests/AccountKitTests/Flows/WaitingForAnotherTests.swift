@@ -54,8 +54,8 @@ struct WaitingForAnotherTests {
         let authority = ScriptedAuthority(clock: clock)
         let waiting = try await waiting(authority)
         let transaction = try await lease.beginTransaction(timeout: .seconds(60))
-        try await RefreshJournal(storage: base).recordFailure(
-            UnverifiedReason(.serverError), mayBeSpent: true, at: clock.now, in: transaction)
+        try await VaultDraft(vault: other.vault, transaction: transaction)
+            .recordFailure(UnverifiedReason(.serverError), mayBeSpent: true)
         await transaction.end()
         await expectAccountError(.serviceUnavailable) { try await waiting.value }
         #expect(authority.requests.isEmpty)

@@ -1,20 +1,6 @@
 @testable import AccountKit
 import Testing
 
-protocol SessionFlow<Outcome> {
-    associatedtype Outcome
-
-    mutating func run(_ vault: any FlowVault, _ service: any FlowService) async -> Outcome
-}
-
-extension CheckFlow: SessionFlow {}
-extension RefreshFlow: SessionFlow {}
-extension SignOutFlow: SessionFlow {
-    func run(_ vault: any FlowVault, _ service: any FlowService) async -> Result<Ended, AccountError> {
-        await run(vault)
-    }
-}
-
 /// Runs a session flow step by step: shows which effect it calls next, and accepts the result.
 ///
 /// Each answer replays the flow from the start with all earlier results, so a run is a value that can be copied and
@@ -36,8 +22,8 @@ struct FlowRun<Outcome: Sendable> {
     /// The pending call.
     var action: EffectCall { calls[calls.count - 1] }
 
-    init(_ flow: some SessionFlow<Outcome>) async {
-        self.init(Self.closure(flow), results: [], calls: [], actions: [], outcome: nil)
+    init(_ flow: @escaping Flow) async {
+        self.init(flow, results: [], calls: [], actions: [], outcome: nil)
         await replay()
     }
 
@@ -70,13 +56,6 @@ struct FlowRun<Outcome: Sendable> {
     ) async throws {
         try #require(action.name == name, sourceLocation: sourceLocation)
         await answer(result)
-    }
-
-    private static func closure(_ flow: some SessionFlow<Outcome>) -> Flow {
-        { effects in
-            var flow = flow
-            return await flow.run(effects, effects)
-        }
     }
 
     private mutating func replay() async {
@@ -118,10 +97,9 @@ struct FlowRun<Outcome: Sendable> {
     ///   - visit: Receives each run at each of its calls, with the results before it.
     /// - Returns: The number of paths.
     static func explore(
-        _ flow: some SessionFlow<Outcome>, limit: Int = 32, answers: @escaping (FlowRun) -> [EffectResult],
+        _ flow: @escaping Flow, limit: Int = 32, answers: @escaping (FlowRun) -> [EffectResult],
         visit: @escaping (FlowRun, [EffectResult]) -> Void
     ) async -> Int {
-        let flow = closure(flow)
         // The calls of the current path: their possible results, and the index of the current one.
         var open: [(answers: [EffectResult], index: Int)] = []
         var calls: [EffectCall] = []

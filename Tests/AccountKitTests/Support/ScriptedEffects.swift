@@ -64,7 +64,7 @@ enum EffectCall: Sendable {
     case withdrawRevocation(Account)
 
     /// The result is `done`.
-    case revoke(Account, RevocationQueue.Pending?)
+    case revoke(Account, RevocationQueue.Record?)
 
     /// The result is `done`.
     case keepUnsaved(Account, inPlaceOf: Account, ifRevision: ArchiveRevision)
@@ -121,7 +121,7 @@ enum EffectResult: Sendable {
     case refused(AuthorityError)
     case refreshEnded(RefreshOutcome)
     case saved(Account)
-    case queued(RevocationQueue.Pending)
+    case queued(RevocationQueue.Record)
     case quarantined(place: String)
     case intentRecorded(unfinished: Date?)
     case postponed(UnverifiedReason)
@@ -246,7 +246,7 @@ final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
         }
     }
 
-    func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async {
+    func revoke(_ account: Account, _ pending: RevocationQueue.Record?) async {
         try? attempt(.revoke(account, pending))
     }
 
@@ -292,7 +292,7 @@ final class ScriptedEffects: FlowVault, FlowDraft, FlowService {
 
     func queueRevocation(
         _ account: Account, isSignOut: Bool
-    ) async throws(AccountError) -> RevocationQueue.Pending {
+    ) async throws(AccountError) -> RevocationQueue.Record {
         switch perform(.queueRevocation(account, isSignOut: isSignOut)) {
         case .queued(let pending)?: return pending
         case .failed(let error)?: throw error

@@ -44,7 +44,7 @@ enum Fixture {
     static let diskFull = AccountError(.inaccessible, "no space left on device")
     static let conflict = AccountError(.conflict, "another process changed the entry")
     static let ended = SignOut(.signedOutByUser, date: now)
-    static let pending = RevocationQueue.Pending(
+    static let pending = RevocationQueue.Record(
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: other,
         payload: QueuedRevocation(of: alice, at: now))
 

@@ -1,6 +1,6 @@
-/// Scoped transactions and leases, which AccountKit uses instead of explicit calls to begin and end them.
+/// Scoped transactions and leases, which end when their body returns or throws, and also after a cancellation.
 extension ArchiveStorage {
-    /// Runs `body` in a transaction, and ends the transaction when `body` returns or throws.
+    /// Runs `body` in a transaction, for which other processes wait.
     ///
     /// ```swift
     /// try await storage.withTransaction(timeout: .seconds(10)) { transaction in
@@ -9,51 +9,34 @@ extension ArchiveStorage {
     /// }
     /// ```
     ///
-    /// - Parameters:
-    ///   - timeout: How long to wait for exclusive access.
-    ///   - isolation: The actor to run on; by default the actor of the caller.
-    ///   - body: A function that uses the transaction. Other processes wait for the end of the transaction.
-    /// - Returns: The result of `body`.
-    /// - Throws: The errors of ``beginTransaction(timeout:)``, or the error of `body`. Cancellation still ends the
-    ///   transaction.
+    /// - Parameter timeout: How long to wait for exclusive access.
+    /// - Throws: The errors of ``beginTransaction(timeout:)``, or the error of `body`.
     package func withTransaction<Result>(
-        timeout: Duration, isolation: isolated (any Actor)? = #isolation,
-        _ body: (any ArchiveTransaction) async throws -> Result
+        timeout: Duration, _ body: (any ArchiveTransaction) async throws -> Result
     ) async throws -> Result {
         try await using(try await beginTransaction(timeout: timeout), body) { await $0.end() }
     }
 
-    /// Runs `body` with the refresh lease, and releases the lease when `body` returns or throws.
-    ///
-    /// - Parameters:
-    ///   - timeout: How long to wait for the lease.
-    ///   - isolation: The actor to run on; by default the actor of the caller.
-    ///   - body: A function that uses the lease. Other refreshes wait for the lease.
-    /// - Returns: The result of `body`.
-    /// - Throws: The errors of ``acquireRefreshLease(timeout:)``, or the error of `body`. Cancellation still releases
-    ///   the lease.
+    /// Runs `body` with the refresh lease, for which other refreshes wait. Throws the errors of
+    /// ``acquireRefreshLease(timeout:)``, or the error of `body`.
     package func withRefreshLease<Result>(
-        timeout: Duration, isolation: isolated (any Actor)? = #isolation,
-        _ body: (any ArchiveLease) async throws -> Result
+        timeout: Duration, _ body: (any ArchiveLease) async throws -> Result
     ) async throws -> Result {
         try await using(try await acquireRefreshLease(timeout: timeout), body) { await $0.end() }
     }
 }
 
 extension ArchiveLease {
-    /// Runs `body` in a transaction of this lease, like ``ArchiveStorage/withTransaction(timeout:isolation:_:)``.
+    /// Runs `body` in a transaction of this lease, like ``ArchiveStorage/withTransaction(timeout:_:)``.
     package func withTransaction<Result>(
-        timeout: Duration, isolation: isolated (any Actor)? = #isolation,
-        _ body: (any ArchiveTransaction) async throws -> Result
+        timeout: Duration, _ body: (any ArchiveTransaction) async throws -> Result
     ) async throws -> Result {
         try await using(try await beginTransaction(timeout: timeout), body) { await $0.end() }
     }
 }
 
-/// Runs `body` with a transaction or a lease, and ends the transaction or lease when `body` returns or throws.
 private func using<Scope: Sendable, Result>(
-    _ scope: Scope, _ body: (Scope) async throws -> Result, isolation: isolated (any Actor)? = #isolation,
-    ending end: (Scope) async -> Void
+    _ scope: Scope, _ body: (Scope) async throws -> Result, ending end: (Scope) async -> Void
 ) async throws -> Result {
     do {
         let result = try await body(scope)

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// A storage for archives: files of one machine, memory for tests, or a database that several machines share.
 ///
@@ -32,10 +28,8 @@ package protocol ArchiveStorage: Sendable {
     /// - Throws: An ``AccountError`` if the entry cannot be read, or if it is unknown whether the entry exists.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
-    /// Waits for exclusive access to all entries.
+    /// Waits for exclusive access to all entries, until the transaction ends with ``ArchiveTransaction/end()``.
     ///
-    /// - Parameter timeout: How long to wait.
-    /// - Returns: The transaction, which must be ended with ``ArchiveTransaction/end()``.
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout; another error if access is impossible.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
@@ -48,7 +42,6 @@ package protocol ArchiveStorage: Sendable {
     /// ends when the process of its holder ends. If the storage cannot observe this, for example on another machine,
     /// the lease ends some time later.
     ///
-    /// - Parameter timeout: How long to wait.
     /// - Returns: The lease, which must be ended with ``ArchiveLease/end()``.
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after the timeout, `CancellationError` if the task is
     ///   cancelled; another error if a lease is impossible.
@@ -67,10 +60,8 @@ package protocol ArchiveStorage: Sendable {
 }
 
 extension ArchiveStorage {
-    /// The default, `nil`: only this machine uses the storage.
     package var sharedPlace: String? { nil }
 
-    /// The default, no observations.
     package func inspect() async -> [StorageObservation] { [] }
 }
 
@@ -154,11 +145,7 @@ package protocol ArchiveTransaction: Sendable {
     /// - Throws: An error if the entry is still in its old place.
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability
 
-    /// Moves back an entry that this transaction has quarantined.
-    ///
-    /// - Parameters:
-    ///   - entry: The entry.
-    ///   - place: The new name of the entry, from ``quarantine(_:label:)``.
+    /// Moves back an entry that this transaction has quarantined. `place` is the result of ``quarantine(_:label:)``.
     func restore(_ entry: ArchiveEntry, from place: String) async throws
 
     /// Ends the transaction and releases its reservations. Never fails: the next transaction repeats a failed clean-up.
@@ -178,7 +165,6 @@ package struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
     /// The name, which a file storage uses as the file name.
     package let rawValue: String
 
-    /// Creates an entry with a name.
     package init(rawValue: String) { self.rawValue = rawValue }
 
     /// The encrypted account.
@@ -193,16 +179,12 @@ package struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
 
 /// The stored bytes of an entry.
 package struct StoredEntry: Sendable, Hashable {
-    /// The stored content.
     package var bytes: [UInt8]
-
-    /// The revision of the bytes.
     package var revision: ArchiveRevision
 
     /// The date of the bytes if they come from a replica, because the storage is unreachable; `nil` for current bytes.
     package var asOf: Date?
 
-    /// Creates an entry.
     package init(bytes: [UInt8], revision: ArchiveRevision, asOf: Date? = nil) {
         self.bytes = bytes
         self.revision = revision
@@ -215,7 +197,6 @@ package struct ArchiveRevision: Sendable, Hashable {
     /// Opaque bytes, such as a digest, a version number or an entity tag.
     package let bytes: [UInt8]
 
-    /// Creates a revision.
     package init(bytes: [UInt8]) { self.bytes = bytes }
 }
 
@@ -223,20 +204,15 @@ package struct ArchiveRevision: Sendable, Hashable {
 package struct ArchiveReceipt: Sendable, Hashable {
     /// Whether a change survives a power cut.
     package enum Durability: Sendable, Hashable {
-        /// The change survives a power cut.
         case durable
 
         /// All readers see the change, but the storage did not confirm that the change survives a power cut.
         case unknown(reason: String)
     }
 
-    /// The revision of the bytes that were written.
     package var revision: ArchiveRevision
-
-    /// Whether the bytes survive a power cut.
     package var durability: Durability
 
-    /// Creates a receipt.
     package init(revision: ArchiveRevision, durability: Durability) {
         self.revision = revision
         self.durability = durability

@@ -66,10 +66,8 @@ package struct FileArchiveStorage: ArchiveStorage {
     /// Acquires a file lock. The kernel has no queue for these locks, so this function tries again: first after 1 ms,
     /// finally every 25 ms.
     fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileLock {
-        try directory.checkTrust()
-        try await makeDirectory()
         let lockPath = directory.path(name)
-        let lock = try mapping(lockPath) { () throws(SystemCallError) in try FileLock(lockPath) }
+        let lock = try await openLock(at: lockPath)
         let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)
         while try !mapping(lockPath, { () throws(SystemCallError) in try lock.tryTake() }) {
@@ -90,14 +88,18 @@ package struct FileArchiveStorage: ArchiveStorage {
     /// - Parameter isShared: Whether several processes can hold the lock at a time.
     /// - Returns: `nil` if another process holds a lock that excludes this one.
     func tryLock(_ name: String, isShared: Bool) async throws -> FileLock? {
+        let path = directory.path(name)
+        let lock = try await openLock(at: path)
+        guard try mapping(path, { () throws(SystemCallError) in try lock.tryTake(isShared: isShared) }) else {
+            return nil
+        }
+        return lock
+    }
+
+    private func openLock(at path: String) async throws -> FileLock {
         try directory.checkTrust()
         try await makeDirectory()
-        let path = directory.path(name)
-        return try mapping(path) { () throws(SystemCallError) -> FileLock? in
-            let lock = try FileLock(path)
-            guard try lock.tryTake(isShared: isShared) else { return nil }
-            return lock
-        }
+        return try mapping(path) { () throws(SystemCallError) in try FileLock(path) }
     }
 
     fileprivate func beginTransaction(
@@ -253,19 +255,18 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try await check(entry, is: revision)
-        return try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
-            let durability = try directory.remove(entry)
-            Self.updateIndex(indexed, afterRemoving: entry)
-            return durability
-        }
+        return try await remove(entry)
     }
 
-    /// Removes the session from the index if its folder has no more such entries. If this fails, other commands only open one more folder.
-    private static func updateIndex(
-        _ indexed: (session: SessionName, index: SessionIndex)?, afterRemoving entry: ArchiveEntry
-    ) {
-        guard let indexed, indexed.index.contains(entry) else { return }
-        try? indexed.index.removeIfEmpty(indexed.session)
+    private func remove(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
+        try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
+            let durability = try directory.remove(entry)
+            if let indexed, indexed.index.contains(entry) {
+                // If this fails, other commands only open one more folder.
+                try? indexed.index.removeIfEmpty(indexed.session)
+            }
+            return durability
+        }
     }
 
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
@@ -277,11 +278,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
         guard try isQuarantined(entry) else { return .durable }
-        let durability = try await BlockingWork.run { [directory, indexed] () throws(AccountError) in
-            let durability = try directory.remove(entry)
-            Self.updateIndex(indexed, afterRemoving: entry)
-            return durability
-        }
+        let durability = try await remove(entry)
         state.withLock { $0.quarantined[entry] = nil }
         return durability
     }
@@ -301,7 +298,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
             // No new entry replaced the file. If the file cannot be removed, it stays unreadable, with a copy in
             // quarantine.
-            _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
+            _ = try? await remove(entry)
         }
         if !isLeased { reservation.discard() }
         state.withLock { $0.lock = nil }

@@ -1,11 +1,5 @@
 import AccountCrypto
-import AccountSupport
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// A key slot of an archive, with which one key opens the archive.
 package struct ArchiveKeySlot: Identifiable, Hashable, Sendable {

@@ -1,10 +1,5 @@
 import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// A key that a program prints.
 struct CommandKey: KeyProvider {

@@ -26,6 +26,8 @@ struct EnvironmentKey: KeyProvider {
 
     var kind: KeyKind { .environment }
 
+    var place: String? { "in \(variable)" }
+
     /// Returns the key; `nil` if neither the variable nor the credential is set.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the value is not a key.

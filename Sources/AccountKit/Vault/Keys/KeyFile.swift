@@ -1,12 +1,6 @@
 import AccountCrypto
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates.
 package struct KeyFile: KeyProvider {
     /// The path of the file.
@@ -64,6 +58,8 @@ package struct KeyFile: KeyProvider {
     }
 
     package var kind: KeyKind { .keyFile }
+
+    package var place: String? { "at \(path.shellWord)" }
 
     /// Returns the key in the file; `nil` if there is no file.
     ///

@@ -3,6 +3,10 @@ package protocol KeyProvider: Sendable {
     /// The kind of the key. The archive has a slot for each kind of key that opens it.
     var kind: KeyKind { get }
 
+    /// Where the user puts the key, with its preposition, such as `in ACCOUNT_KEY`; `nil`, the default, if AccountKit
+    /// does not know the place.
+    var place: String? { get }
+
     /// Returns the key without a question of AccountKit to the user.
     ///
     /// - Returns: The key; `nil` if there is no key yet, or if only the user has the key. Neither case is an error.
@@ -23,6 +27,8 @@ package protocol KeyProvider: Sendable {
 }
 
 extension KeyProvider {
+    package var place: String? { nil }
+
     package func keyFromUser(attempt: Int) async throws -> ArchiveKey? { nil }
 
     /// Whether AccountKit asks for the key before it locks the archive, so that other processes do not wait for the

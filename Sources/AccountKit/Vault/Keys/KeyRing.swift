@@ -3,12 +3,6 @@ import AccountCrypto
 import AccountSupport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The key sources of an archive, each of which opens the archive.
 struct KeyRing: Sendable {
     typealias Match = (slot: KeySlot, opener: KeySlot.Opener, keys: ArchiveKeys)
@@ -133,18 +127,20 @@ struct KeyRing: Sendable {
                 "Account.plist opens with \(ways), but no such key is set up here",
                 hint: "add the key again (`key add`)")
         }
-        let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
-        let place = places.isEmpty ? "" : " at \(places)"
+        let places = sources.compactMap(\.place).joined(separator: " or ")
         if isShared {
             return AccountError(
                 .noKey,
                 "there is an archive in the shared store, but this machine has no key to open it. You are not signed out, "
-                    + "and nothing was changed; install the key that the other machines use"
-                    + "\(place.isEmpty ? " here" : place)")
+                    + "and nothing was changed; install the key that the other machines use "
+                    + (places.isEmpty ? "here" : places))
         }
+        let restore = "restore the key" + (places.isEmpty ? "" : " \(places)")
+        // A new archive would need the key in the environment too.
+        let hasVariable = sources.contains { $0.kind == .environment }
         return AccountError(
             .noKey, "there is an account archive, but no key to open it",
-            hint: "restore the key\(place), or sign in again")
+            hint: hasVariable ? restore : "\(restore), or sign in again")
     }
 
     // MARK: New archives

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The secrets are the tokens, the client secret and the key of the tokens. The record contains the targets of the derived tokens in the order
 /// of their secrets.
@@ -61,33 +57,16 @@ extension Account: SealedPayload {
     }
 
     var sealedSecrets: [SealedSecret] {
-        get {
-            var secrets = [SealedSecret(.accessToken, credentials.accessToken)]
-            if let token = credentials.refreshToken { secrets.append(SealedSecret(.refreshToken, token)) }
-            if let token = credentials.idToken { secrets.append(SealedSecret(.idToken, token)) }
-            secrets += credentials.derivedTokens.map { SealedSecret(.derivedToken, $0.credentials.accessToken) }
-            if case .secret(let secret) = credentials.clientSecret {
-                secrets.append(SealedSecret(.clientSecret, secret))
-            }
-            // Versions that do not support this tag refuse the archive. They would save the session without its key.
-            if let key = credentials.proofKey { secrets.append(SealedSecret(.proofKey, key)) }
-            return secrets
+        var secrets = [SealedSecret(.accessToken, credentials.accessToken)]
+        if let token = credentials.refreshToken { secrets.append(SealedSecret(.refreshToken, token)) }
+        if let token = credentials.idToken { secrets.append(SealedSecret(.idToken, token)) }
+        secrets += credentials.derivedTokens.map { SealedSecret(.derivedToken, $0.credentials.accessToken) }
+        if case .secret(let secret) = credentials.clientSecret {
+            secrets.append(SealedSecret(.clientSecret, secret))
         }
-        set {
-            var derivedIndex = 0
-            for sealed in newValue {
-                switch sealed.tag {
-                case .accessToken: credentials.accessToken = sealed.secret
-                case .refreshToken: credentials.refreshToken = sealed.secret
-                case .idToken: credentials.idToken = sealed.secret
-                case .derivedToken:
-                    credentials.derivedTokens[derivedIndex].credentials.accessToken = sealed.secret
-                    derivedIndex += 1
-                case .clientSecret: credentials.clientSecret = .secret(sealed.secret)
-                case .proofKey: credentials.proofKey = sealed.secret
-                }
-            }
-        }
+        // Versions that do not support this tag refuse the archive. They would save the session without its key.
+        if let key = credentials.proofKey { secrets.append(SealedSecret(.proofKey, key)) }
+        return secrets
     }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {

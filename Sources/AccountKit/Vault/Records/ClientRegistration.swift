@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// A client that AccountKit registered for the app at a service (RFC 7591, section 3.2.1).
 package struct ClientRegistration: Sendable, Equatable {
@@ -62,62 +58,36 @@ package struct ClientRegistration: Sendable, Equatable {
 
 /// The management token has the tag of an access token, which it is (RFC 7592, section 3).
 extension ClientRegistration: SealedPayload {
-    private enum Field {
-        static let kind = "kind"
-        static let issuer = "issuer"
-        static let clientID = "clientID"
-        static let secretExpiresAt = "secretExpiresAt"
-        static let clientAuthentication = "clientAuthentication"
-        static let redirectURI = "redirectURI"
-        static let scopes = "scopes"
-        static let grants = "grants"
-        static let managementURL = "managementURL"
-        static let createdAt = "createdAt"
-    }
-
-    private static let kind = "registration"
-
     static var sealedName: String { "a registration" }
 
     var sealedRecord: [String: ProfileValue] {
         var record: [String: ProfileValue] = [
-            Field.kind: .string(Self.kind), Field.issuer: .string(issuer), Field.clientID: .string(clientID),
-            Field.redirectURI: .string(redirectURI), Field.scopes: .array(scopes.map { .string($0) }),
-            Field.grants: .array(grants.map { .string($0) }), Field.createdAt: .date(createdAt),
+            "kind": .string("registration"), "issuer": .string(issuer), "clientID": .string(clientID),
+            "redirectURI": .string(redirectURI), "scopes": .array(scopes.map { .string($0) }),
+            "grants": .array(grants.map { .string($0) }), "createdAt": .date(createdAt),
         ]
-        record[Field.secretExpiresAt] = secretExpiresAt.map { .date($0) }
-        record[Field.clientAuthentication] = clientAuthentication.map { .string($0) }
-        record[Field.managementURL] = management.map { .string($0.url) }
+        record["secretExpiresAt"] = secretExpiresAt.map { .date($0) }
+        record["clientAuthentication"] = clientAuthentication.map { .string($0) }
+        record["managementURL"] = management.map { .string($0.url) }
         return record
     }
 
     var sealedSecrets: [SealedSecret] {
-        get {
-            (management.map { [SealedSecret(.accessToken, $0.token)] } ?? [])
-                + (clientSecret.map { [SealedSecret(.clientSecret, $0)] } ?? [])
-        }
-        set {
-            for sealed in newValue {
-                switch sealed.tag {
-                case .accessToken: management?.token = sealed.secret
-                case .clientSecret: clientSecret = sealed.secret
-                default: break
-                }
-            }
-        }
+        (management.map { [SealedSecret(.accessToken, $0.token)] } ?? [])
+            + (clientSecret.map { [SealedSecret(.clientSecret, $0)] } ?? [])
     }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
-        guard try record.text(Field.kind) == Self.kind, let issuer = try record.text(Field.issuer),
-            let clientID = try record.text(Field.clientID), let redirectURI = try record.text(Field.redirectURI),
-            let createdAt = try record.date(Field.createdAt)
+        guard try record.text("kind") == "registration", let issuer = try record.text("issuer"),
+            let clientID = try record.text("clientID"), let redirectURI = try record.text("redirectURI"),
+            let createdAt = try record.date("createdAt")
         else { throw RecordPropertyList.unusable }
         self.init(
-            issuer: issuer, clientID: clientID, secretExpiresAt: try record.date(Field.secretExpiresAt),
-            clientAuthentication: try record.text(Field.clientAuthentication), redirectURI: redirectURI,
-            scopes: try record.texts(Field.scopes) ?? [], grants: try record.texts(Field.grants) ?? [],
+            issuer: issuer, clientID: clientID, secretExpiresAt: try record.date("secretExpiresAt"),
+            clientAuthentication: try record.text("clientAuthentication"), redirectURI: redirectURI,
+            scopes: try record.texts("scopes") ?? [], grants: try record.texts("grants") ?? [],
             createdAt: createdAt)
-        let managementURL = try record.text(Field.managementURL)
+        let managementURL = try record.text("managementURL")
         for sealed in secrets {
             switch sealed.tag {
             case .accessToken where management == nil:

@@ -3,28 +3,16 @@ import AccountSupport
 package import Logging
 import Synchronization
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The registrations of an app at services, encrypted, for all sessions of a container.
 ///
 /// There is one registration for each issuer. If the app needs more scopes, for example, a sign-in updates the
 /// registration, or replaces it if the service does not support updates. The registrations have a separate key file,
 /// `Clients/Registrations.key`: they identify the app and not the user, and sessions with different keys share them.
 package struct ClientRegistrations: Sendable {
-    private let storage: any ArchiveStorage
     private let vault: Vault
-    private let clock: any WallClock
-    private let logger: Logger?
+    private var storage: any ArchiveStorage { vault.storage }
 
-    /// Creates the registrations of a container. Nothing is read yet.
-    ///
-    /// - Parameters:
-    ///   - container: The folders of the app.
-    ///   - logger: The logger; `nil` for none. AccountKit logs no secrets.
+    /// Creates the registrations of a container, without reading them.
     package init(container: AppContainer, logger: Logger? = nil) {
         self.init(
             storage: FileArchiveStorage(folder: container.registrationsPath, in: container),
@@ -36,9 +24,6 @@ package struct ClientRegistrations: Sendable {
         storage: any ArchiveStorage, key: any KeyProvider, appIdentifier: String, clock: any WallClock,
         logger: Logger? = nil
     ) {
-        self.storage = storage
-        self.clock = clock
-        self.logger = logger
         vault = Vault(
             storage: storage, appIdentifier: appIdentifier, session: .default, keys: [key],
             context: SealingContext(appIdentifier: appIdentifier, sessionName: "/clients"), clock: clock, logger: logger
@@ -55,19 +40,17 @@ package struct ClientRegistrations: Sendable {
         "SignIn-\(Sodium.hash(Array(issuer.utf8), count: 16).hexadecimal).lock"
     }
 
-    private func records(of issuer: String) -> SealedRecords<ClientRegistration> {
+    private func records(
+        of issuer: String, in transaction: (any ArchiveTransaction)? = nil
+    ) -> SealedRecords<ClientRegistration> {
         SealedRecords(
             at: [Self.entry(of: issuer)], purpose: "client/" + issuer, name: "the registration at \(issuer)",
-            vault: vault)
+            vault: vault, in: transaction)
     }
 
     /// Returns the registration at a service; `nil` if there is none, or if it cannot be opened.
-    ///
-    /// - Throws: An `AccountError` if the storage cannot be read.
     package func registration(at issuer: String) async throws(AccountError) -> ClientRegistration? {
-        try await AccountError.wrappingErrors {
-            try await stored(at: issuer) { try await storage.read($0) }.registration
-        }
+        try await AccountError.wrappingErrors { try await stored(at: issuer).registration }
     }
 
     /// Returns the registration that `choose` selects, and stores it if it is new.
@@ -76,38 +59,31 @@ package struct ClientRegistrations: Sendable {
     /// AccountKit checks first that it can store a registration.
     ///
     /// - Parameters:
-    ///   - issuer: The service.
     ///   - timeout: How long to wait for another process that registers the app.
     ///   - choose: Receives the stored registration, and returns it or a new one.
-    /// - Throws: An `AccountError` if the registration cannot be stored, or the error of `choose`.
     package func renew(
         at issuer: String, timeout: Duration = .seconds(60),
         choosing choose: (ClientRegistration?) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        let records = records(of: issuer)
         let entry = Self.entry(of: issuer)
         return try await storage.withRefreshLease(timeout: timeout) { lease in
             let (stored, revision) = try await lease.withTransaction(timeout: timeout) { transaction in
                 try await transaction.reserve(entry, byteCount: 16 * 1024)
-                let found = try await self.stored(at: issuer) { try await transaction.read($0) }
+                let found = try await self.stored(at: issuer, in: transaction)
                 // Without a key, a new registration could not be stored.
-                if found.registration == nil { _ = try await vault.keysBeside(at: clock.now) }
+                if found.registration == nil { _ = try await vault.keysBeside() }
                 return found
             }
             let chosen = try await choose(stored)
             if chosen == stored { return chosen }
             let written = try await lease.withTransaction(timeout: timeout) { transaction in
-                try await records.write(chosen, to: entry, ifRevision: revision, at: clock.now, in: transaction)
+                try await records(of: issuer, in: transaction).write(chosen, to: entry, ifRevision: revision)
             }
             return written.payload
         }
     }
 
     /// Prevents the removal of a registration at its service, because sessions on other machines may use it.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client of the session.
-    ///   - issuer: The service.
     package func keep(clientID: String?, at issuer: String) async throws {
         guard let known = try await registration(at: issuer), known.clientID == clientID, known.management != nil else {
             return
@@ -143,12 +119,6 @@ package struct ClientRegistrations: Sendable {
     /// Removes a registration, unless another one has replaced it, or a session or a sign-in uses it.
     ///
     /// Sign-ins wait until this function returns, and then register the app again.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client of the registration.
-    ///   - issuer: The service.
-    ///   - isUsed: Returns whether a session uses the registration.
-    ///   - removeAtService: Removes the registration at its service.
     package func remove(
         clientID: String?, at issuer: String, unless isUsed: () async throws -> Bool,
         removingAtService removeAtService: (ClientRegistration) async throws -> Void
@@ -192,7 +162,7 @@ package struct ClientRegistrations: Sendable {
     package func remove(_ registration: ClientRegistration) async throws(AccountError) {
         try await AccountError.wrappingErrors {
             try await storage.withTransaction(timeout: .seconds(10)) { transaction in
-                let (stored, revision) = try await stored(at: registration.issuer) { try await transaction.read($0) }
+                let (stored, revision) = try await stored(at: registration.issuer, in: transaction)
                 guard let revision, stored?.clientID == registration.clientID else { return }
                 _ = try await transaction.remove(Self.entry(of: registration.issuer), ifRevision: revision)
             }
@@ -201,14 +171,15 @@ package struct ClientRegistrations: Sendable {
 
     /// A registration that cannot be opened is worth nothing, so a new one replaces it.
     private func stored(
-        at issuer: String, _ read: (ArchiveEntry) async throws -> StoredEntry?
+        at issuer: String, in transaction: (any ArchiveTransaction)? = nil
     ) async throws -> (registration: ClientRegistration?, revision: ArchiveRevision?) {
-        guard let stored = try await read(Self.entry(of: issuer)) else { return (nil, nil) }
+        let records = records(of: issuer, in: transaction)
+        guard let stored = try await records.stored(Self.entry(of: issuer)) else { return (nil, nil) }
         do {
-            let registration = try await records(of: issuer).open(stored.bytes).payload
+            let registration = try await records.open(stored.bytes).payload
             return (registration.issuer == issuer ? registration : nil, stored.revision)
         } catch let error as AccountError where error.isAboutContent {
-            logger?.notice("a registration does not open, and is replaced", metadata: ["error": "\(error)"])
+            vault.logger?.notice("a registration does not open, and is replaced", metadata: ["error": "\(error)"])
             return (nil, stored.revision)
         }
     }

@@ -1,61 +1,45 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The profiles of users whose session ended without their own sign-out, encrypted beside the account.
 ///
 /// The profile contains the app's own fields, such as settings, which the service cannot send again. The next sign-in of
 /// the same user restores them. If there are more users than entries, the oldest profile is replaced.
-struct KeptProfiles: Sendable {
-    static let maximumCount = 8
+typealias KeptProfiles = SealedRecords<KeptProfile>
 
-    static let entries = SealedRecords<KeptProfile>.entries("Account-Profile", count: maximumCount)
-
-    let records: SealedRecords<KeptProfile>
-
-    init(vault: Vault) {
-        records = SealedRecords(
-            at: Self.entries, purpose: "profile",
-            name: "the profile of another user", vault: vault)
+extension KeptProfiles {
+    init(vault: Vault, in transaction: (any ArchiveTransaction)? = nil) {
+        self.init(
+            at: ArchiveEntry.keptProfiles, purpose: "profile", name: "the profile of another user", vault: vault,
+            in: transaction)
     }
-
-    private typealias Found = SealedRecords<KeptProfile>.Record
 
     /// Stores the profile of a user whose account is about to be removed or replaced. The caller has loaded the account
     /// in this transaction.
     ///
     /// - Returns: The entry; `nil` if the profile has no fields.
-    func keep(_ user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws -> ArchiveEntry? {
+    func keep(_ user: Account) async throws -> ArchiveEntry? {
         guard !user.profile.fields.isEmpty else { return nil }
-        let found = await records.readable { try await transaction.read($0) }
+        let found = await readable()
         var place = found.first { $0.payload.owner == user.owner }.map { ($0.entry, Optional($0.revision)) }
-        for free in records.entries where place == nil {
-            if try await transaction.read(free) == nil { place = (free, nil) }
+        for free in entries where place == nil {
+            if try await stored(free) == nil { place = (free, nil) }
         }
         let oldest = found.min { $0.payload.keptAt < $1.payload.keptAt }
         guard let (entry, revision) = place ?? oldest.map({ ($0.entry, $0.revision) }) else {
             throw AccountError(
-                .inaccessible, "\(Self.maximumCount) profiles of other users are stored, and none of them can be opened"
-            )
+                .inaccessible, "\(entries.count) profiles of other users are stored, and none of them can be opened")
         }
-        try await records.write(
-            KeptProfile(of: user, at: date), to: entry, ifRevision: revision, at: date, in: transaction)
+        try await write(KeptProfile(of: user, at: vault.clock.now), to: entry, ifRevision: revision)
         return entry
     }
 
     /// Returns the stored profile of a user; `nil` if there is none, or if it cannot be opened now.
-    func profile(of user: Account, in transaction: any ArchiveTransaction) async -> UserProfile? {
-        await records.readable { try await transaction.read($0) }.first { $0.payload.owner == user.owner }?
-            .payload.profile
+    func profile(of user: Account) async -> UserProfile? {
+        await readable().first { $0.payload.owner == user.owner }?.payload.profile
     }
 
-    func remove(of user: Account, in transaction: any ArchiveTransaction) async throws {
-        for found in await records.readable({ try await transaction.read($0) }) where found.payload.owner == user.owner
-        {
-            _ = try await transaction.remove(found.entry, ifRevision: found.revision)
-        }
+    func remove(of user: Account) async throws {
+        for found in await readable() where found.payload.owner == user.owner { try await remove(found) }
     }
 }
 
@@ -74,38 +58,25 @@ struct KeptProfile: Sendable {
 }
 
 extension KeptProfile: SealedPayload {
-    private enum Field {
-        static let userID = "id"
-        static let issuer = "issuer"
-        static let keptAt = "issuedAt"
-        static let kind = "tokenType"
-        static let profile = "profile"
-    }
-
-    private static let kind = "profile"
-
     static var sealedName: String { "a profile" }
 
     var sealedRecord: [String: ProfileValue] {
         var record: [String: ProfileValue] = [
-            Field.userID: .string(owner.id), Field.kind: .string(Self.kind), Field.keptAt: .date(keptAt),
-            Field.profile: .dictionary(profile.fields),
+            "id": .string(owner.id), "tokenType": .string("profile"), "issuedAt": .date(keptAt),
+            "profile": .dictionary(profile.fields),
         ]
-        record[Field.issuer] = owner.issuer.map { .string($0) }
+        record["issuer"] = owner.issuer.map { .string($0) }
         return record
     }
 
-    var sealedSecrets: [SealedSecret] {
-        get { [] }
-        set {}
-    }
+    var sealedSecrets: [SealedSecret] { [] }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
-        guard let userID = try record.text(Field.userID), try record.text(Field.kind) == Self.kind,
-            let keptAt = try record.date(Field.keptAt)
+        guard let userID = try record.text("id"), try record.text("tokenType") == "profile",
+            let keptAt = try record.date("issuedAt")
         else { throw RecordPropertyList.unusable }
-        owner = AccountOwner(id: userID, issuer: try record.text(Field.issuer))
+        owner = AccountOwner(id: userID, issuer: try record.text("issuer"))
         self.keptAt = keptAt
-        profile = UserProfile(try record.dictionary(Field.profile) ?? [:])
+        profile = UserProfile(try record.dictionary("profile") ?? [:])
     }
 }

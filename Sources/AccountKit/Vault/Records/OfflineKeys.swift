@@ -1,10 +1,5 @@
 package import AccountCrypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The key for the offline data of a user on this machine, such as lists and unsent changes.
 package struct OfflineKey: Sendable {
@@ -29,107 +24,89 @@ package struct OfflineKey: Sendable {
 /// A key is 32 random bytes, independent of the data key, which changes when a key of the archive is removed. If the
 /// service ends the session, the key stays, so that unsent changes are kept for the next sign-in. A sign-out destroys
 /// the key, and with it all data that it encrypts.
-struct OfflineKeys: Sendable {
-    static let maximumCount = 8
+typealias OfflineKeys = SealedRecords<StoredOfflineKey>
 
-    static let entries = SealedRecords<StoredOfflineKey>.entries("Offline", count: maximumCount)
-
-    let records: SealedRecords<StoredOfflineKey>
-
-    init(vault: Vault) {
-        records = SealedRecords(
-            at: Self.entries, purpose: "offline", name: "the key of the offline data", vault: vault)
+extension OfflineKeys {
+    init(vault: Vault, in transaction: (any ArchiveTransaction)? = nil) {
+        self.init(
+            at: ArchiveEntry.offlineKeys, purpose: "offline", name: "the key of the offline data", vault: vault,
+            in: transaction)
     }
-
-    private typealias Found = SealedRecords<StoredOfflineKey>.Record
 
     /// - Parameter isInteractive: Whether to prompt for the passphrase of an archive that was written before a session
     ///   ended.
     /// - Returns: The key; `nil` if the user has no key yet, or if the key must first be stored with
-    ///   ``makeKey(of:knowing:at:in:)``.
+    ///   ``makeKey(of:knowing:)``.
     func key(of user: Account, isInteractive: Bool = false) async throws -> OfflineKey? {
-        let found = try await found(isInteractive: isInteractive) { try await records.vault.storage.read($0) }
-        return found.first { $0.payload.owner == user.owner && !$0.payload.isSigningOut }.map { OfflineKey($0) }
+        try await found(isInteractive: isInteractive)
+            .first { $0.payload.owner == user.owner && !$0.payload.isSigningOut }.map { OfflineKey($0) }
     }
 
     /// Returns the user's key, and creates the key if it is missing. The caller must have loaded the user's account in
     /// this transaction. `known` is a key that was opened with a passphrase of the user. This function encrypts it with
     /// the keys of the archive.
-    func makeKey(
-        of user: Account, knowing known: OfflineKey?, at date: Date, in transaction: any ArchiveTransaction
-    ) async throws -> OfflineKey {
-        let found = try await found { try await transaction.read($0) }
-        var mine = found.first { $0.payload.owner == user.owner }
+    func makeKey(of user: Account, knowing known: OfflineKey?) async throws -> OfflineKey {
+        var mine = try await found().first { $0.payload.owner == user.owner }
         if let mine, !mine.payload.isSigningOut { return OfflineKey(mine) }
-        if mine == nil, let known = known?.record, try await transaction.read(known.entry)?.revision == known.revision {
+        if mine == nil, let known = known?.record, try await stored(known.entry)?.revision == known.revision {
             mine = known
         }
         var entry = mine?.entry
-        for free in records.entries where entry == nil {
-            if try await transaction.read(free) == nil { entry = free }
+        for free in entries where entry == nil {
+            if try await stored(free) == nil { entry = free }
         }
         guard let entry else {
             throw AccountError(
                 .inaccessible,
-                "\(Self.maximumCount) users of this session have unsent changes, so there is no room for another user. "
+                "\(entries.count) users of this session have unsent changes, so there is no room for another user. "
                     + "Sign in as one of them, send the changes or sign out, and try again")
         }
         // A mark belongs to a sign-out that did not complete, so keep the key without the mark.
         let key = mine?.payload.key ?? Secret(GuardedBytes.random(count: 32), range: 0..<32)
         return OfflineKey(
-            try await records.write(
-                StoredOfflineKey(key, of: user, createdAt: date), to: entry, ifRevision: mine?.revision, at: date,
-                in: transaction))
+            try await write(
+                StoredOfflineKey(key, of: user, createdAt: vault.clock.now), to: entry, ifRevision: mine?.revision))
     }
 
     func isAnyThere() async throws -> Bool {
-        for entry in records.entries where try await records.vault.storage.read(entry) != nil { return true }
+        for entry in entries where try await stored(entry) != nil { return true }
         return false
     }
 
     func isCurrent(_ key: OfflineKey) async throws -> Bool {
-        guard let stored = try await records.vault.storage.read(key.record.entry) else { return false }
+        guard let stored = try await stored(key.record.entry) else { return false }
         if stored.revision == key.record.revision { return true }
         // The archive has new keys, or the entry now contains the key of another user.
-        return try await records.open(stored.bytes).payload.isSame(as: key.record.payload)
+        return try await open(stored.bytes).payload.isSame(as: key.record.payload)
     }
 
     // MARK: Signing out
 
-    func entries(of user: Account, in transaction: any ArchiveTransaction) async throws -> [ArchiveEntry] {
-        try await found { try await transaction.read($0) }.filter { $0.payload.owner == user.owner }.map(\.entry)
+    func entries(of user: Account) async throws -> [ArchiveEntry] {
+        try await found().filter { $0.payload.owner == user.owner }.map(\.entry)
     }
 
     /// Marks a user's key before the account is removed, so that a crash between these two steps leaves no usable key.
-    func markForRemoval(of user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
-        for var mine in try await found({ try await transaction.read($0) }) where mine.payload.owner == user.owner {
+    func markForRemoval(of user: Account) async throws {
+        for var mine in try await found() where mine.payload.owner == user.owner {
             mine.payload.isSigningOut = true
-            try await records.write(
-                mine.payload, to: mine.entry, ifRevision: mine.revision, at: date, in: transaction)
+            try await write(mine.payload, to: mine.entry, ifRevision: mine.revision)
         }
     }
 
-    func remove(of user: Account, in transaction: any ArchiveTransaction) async throws {
-        try await remove(in: transaction) { $0.owner == user.owner }
+    func remove(of user: Account) async throws {
+        for found in try await found() where found.payload.owner == user.owner { try await remove(found) }
     }
 
-    func removeMarked(in transaction: any ArchiveTransaction) async throws {
-        try await remove(in: transaction) { $0.isSigningOut }
+    func removeMarked() async throws {
+        for found in try await found() where found.payload.isSigningOut { try await remove(found) }
     }
 
-    private func remove(in transaction: any ArchiveTransaction, where isToGo: (StoredOfflineKey) -> Bool) async throws {
-        for found in try await found({ try await transaction.read($0) }) where isToGo(found.payload) {
-            _ = try await transaction.remove(found.entry, ifRevision: found.revision)
-        }
-    }
-
-    private func found(
-        isInteractive: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
-    ) async throws -> [Found] {
-        var found: [Found] = []
-        for entry in records.entries {
+    private func found(isInteractive: Bool = false) async throws -> [Record] {
+        var found: [Record] = []
+        for entry in entries {
             do {
-                guard let record = try await records.record(entry, isInteractive: isInteractive, read) else { continue }
+                guard let record = try await record(entry, isInteractive: isInteractive) else { continue }
                 found.append(record)
             } catch let error as AccountError where error.isAboutContent {
                 continue
@@ -143,7 +120,7 @@ struct StoredOfflineKey: Sendable {
     let owner: AccountOwner
 
     /// The key: 32 random bytes.
-    private(set) var key: Secret
+    let key: Secret
 
     let createdAt: Date
 
@@ -161,40 +138,26 @@ struct StoredOfflineKey: Sendable {
 
 /// The record has the layout of an account's record, and the key has the tag of an access token.
 extension StoredOfflineKey: SealedPayload {
-    private enum Field {
-        static let userID = "id"
-        static let issuer = "issuer"
-        static let createdAt = "issuedAt"
-        static let kind = "tokenType"
-        static let marks = "profile"
-        static let isSigningOut = "isSigningOut"
-    }
-
-    private static let kind = "offline"
-
     static var sealedName: String { "a key of offline data" }
 
     var sealedRecord: [String: ProfileValue] {
         var record: [String: ProfileValue] = [
-            Field.userID: .string(owner.id), Field.kind: .string(Self.kind), Field.createdAt: .date(createdAt),
+            "id": .string(owner.id), "tokenType": .string("offline"), "issuedAt": .date(createdAt),
         ]
-        record[Field.issuer] = owner.issuer.map { .string($0) }
-        if isSigningOut { record[Field.marks] = .dictionary([Field.isSigningOut: .boolean(true)]) }
+        record["issuer"] = owner.issuer.map { .string($0) }
+        if isSigningOut { record["profile"] = .dictionary(["isSigningOut": .boolean(true)]) }
         return record
     }
 
-    var sealedSecrets: [SealedSecret] {
-        get { [SealedSecret(.accessToken, key)] }
-        set { if let sealed = newValue.first { key = sealed.secret } }
-    }
+    var sealedSecrets: [SealedSecret] { [SealedSecret(.accessToken, key)] }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
-        guard secrets.count == 1, secrets[0].tag == .accessToken, let userID = try record.text(Field.userID),
-            try record.text(Field.kind) == Self.kind, let createdAt = try record.date(Field.createdAt)
+        guard secrets.count == 1, secrets[0].tag == .accessToken, let userID = try record.text("id"),
+            try record.text("tokenType") == "offline", let createdAt = try record.date("issuedAt")
         else { throw RecordPropertyList.unusable }
-        owner = AccountOwner(id: userID, issuer: try record.text(Field.issuer))
+        owner = AccountOwner(id: userID, issuer: try record.text("issuer"))
         self.createdAt = createdAt
         key = secrets[0].secret
-        isSigningOut = try record.dictionary(Field.marks)?[Field.isSigningOut] != nil
+        isSigningOut = try record.dictionary("profile")?["isSigningOut"] != nil
     }
 }

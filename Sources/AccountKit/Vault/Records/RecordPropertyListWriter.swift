@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// Writes the binary property list of an archive's record. Whole numbers take as few bytes as the format allows, and
 /// each ASCII key is written once. `PropertyListEncoder` took longer than the rest of a save without the disk access.

@@ -1,41 +1,25 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The encrypted tokens that the service has not revoked yet: tokens of sign-outs, of replaced sign-ins, and of
 /// exchanges whose result was not stored. A ninth entry replaces the oldest entry. AccountKit removes an entry 30 days
 /// after the first attempt to deliver it, since most tokens have expired by then.
-struct RevocationQueue: Sendable {
-    typealias Pending = SealedRecords<QueuedRevocation>.Record
+typealias RevocationQueue = SealedRecords<QueuedRevocation>
 
-    static let maximumRefusalCount = 3
-
-    static let maximumCount = 8
-    static let maximumAge: TimeInterval = 30 * 24 * 3600
-
-    static let entries = SealedRecords<QueuedRevocation>.entries("Revocation", count: maximumCount)
-
-    let records: SealedRecords<QueuedRevocation>
-
-    init(vault: Vault) {
-        records = SealedRecords(
-            at: Self.entries, purpose: "revocations", name: "the queue of pending revocations",
-            vault: vault, sharedPlace: vault.storage.sharedPlace)
+extension RevocationQueue {
+    init(vault: Vault, in transaction: (any ArchiveTransaction)? = nil) {
+        self.init(
+            at: ArchiveEntry.revocations, purpose: "revocations", name: "the queue of pending revocations",
+            vault: vault, in: transaction, sharedPlace: vault.storage.sharedPlace)
     }
 
     @discardableResult
-    func add(
-        _ account: Account, waitsForSignOut: Bool = false, at date: Date, in transaction: any ArchiveTransaction
-    ) async throws -> Pending {
+    func add(_ account: Account, waitsForSignOut: Bool = false) async throws -> Record {
+        let date = vault.clock.now
         var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
-        for entry in records.entries {
+        for entry in entries {
             let found: StoredEntry?
             do {
-                found = try await transaction.read(entry)
+                found = try await self.stored(entry)
             } catch {
                 // An entry that cannot be read cannot be replaced either.
                 continue
@@ -46,7 +30,7 @@ struct RevocationQueue: Sendable {
                 place = (entry, nil, date)
                 break
             }
-            let queued = (try? await records.open(stored.bytes))?.payload
+            let queued = (try? await open(stored.bytes))?.payload
             if let queued, queued.account.isSameUser(as: account), queued.account.credentials == account.credentials {
                 // A process queued these tokens, and died before it removed the account.
                 place = (entry, stored.revision, date)
@@ -54,66 +38,57 @@ struct RevocationQueue: Sendable {
             }
             // Replace an entry that does not open first. On shared storage, replace such an entry last, since another
             // machine may be able to open it.
-            let unreadable = records.vault.isShared ? date : .distantPast
+            let unreadable = vault.isShared ? date : .distantPast
             let age = queued?.date ?? unreadable
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
         guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
-        return try await records.write(
+        return try await write(
             QueuedRevocation(of: account, waitsForSignOut: waitsForSignOut, at: date), to: place.entry,
-            ifRevision: place.revision, at: date, in: transaction)
+            ifRevision: place.revision)
     }
 
     /// Releases the entries that wait for the sign-out of `account`, so that they can be delivered. An entry that
     /// cannot be changed continues to wait.
-    func release(beside account: Account, at date: Date, in transaction: any ArchiveTransaction) async {
-        for var pending in await records.readable({ try await transaction.read($0) })
+    func release(beside account: Account) async {
+        for var pending in await readable()
         where pending.payload.waitsForSignOut
             && account.isEnded(byRevoking: pending.payload.account, supportsPerGrantRevocation: false)
         {
             pending.payload.release()
-            try? await update(pending, at: date, in: transaction)
+            try? await update(pending)
         }
     }
 
-    func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {
+    func update(_ pending: Record) async throws {
         // Use the keys of the entry again: otherwise AccountKit would ask the user for a passphrase.
-        try await records.write(
-            pending.payload, to: pending.entry, ifRevision: pending.revision, with: pending.keys, at: date,
-            in: transaction)
+        try await write(pending.payload, to: pending.entry, ifRevision: pending.revision, with: pending.keys)
     }
 
     /// Removes from the queue the tokens of an account that stays signed in. Requires the lock. Entries that do not
     /// open stay.
-    func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
-        for queued in await records.readable({ try await transaction.read($0) })
-        where queued.payload.account.sharesTokens(with: account) {
-            _ = try await transaction.remove(queued.entry, ifRevision: queued.revision)
+    func withdraw(_ account: Account) async throws {
+        for queued in await readable() where queued.payload.account.sharesTokens(with: account) {
+            try await remove(queued)
         }
     }
 
     /// Returns whether a revocation needs the client of an account. Assumes so for an entry that does not open. A
     /// revocation that the service has refused probably never succeeds, so it needs no client.
     func needsClient(of account: Account) async throws -> Bool {
-        for entry in records.entries {
-            guard let stored = try await records.vault.storage.read(entry) else { continue }
+        for entry in entries {
+            guard let stored = try await stored(entry) else { continue }
             // An entry that does not open may need the client. If the client stays registered, no session is lost.
-            guard let queued = try? await records.open(stored.bytes).payload else { return true }
+            guard let queued = try? await open(stored.bytes).payload else { return true }
             if queued.refusalCount == 0, queued.account.usesSameClient(as: account) { return true }
         }
         return false
-    }
-
-    /// Returns the entries that open. The other entries stay in the queue. This function acquires no lock, so the
-    /// result may include an entry of a sign-out in progress.
-    func pending(isInteractive: Bool = false) async -> [Pending] {
-        await records.readable(isInteractive: isInteractive) { try await records.vault.storage.read($0) }
     }
 }
 
 extension AppContainer {
     /// The index of the sessions that have queued revocations, in `Documents/Revocations`.
-    package var revocationIndex: SessionIndex { SessionIndex(RevocationQueue.entries, at: revocationsPath, in: self) }
+    package var revocationIndex: SessionIndex { SessionIndex(ArchiveEntry.revocations, at: revocationsPath, in: self) }
 }
 
 extension FileArchiveStorage {
@@ -125,8 +100,11 @@ extension FileArchiveStorage {
 
 /// Tokens that the service has not revoked yet, and the progress of their revocation.
 struct QueuedRevocation: Sendable {
+    static let maximumRefusalCount = 3
+    static let maximumAge: TimeInterval = 30 * 24 * 3600
+
     /// The account of the tokens, without user name and profile.
-    private(set) var account: Account
+    let account: Account
 
     /// The date when the tokens were queued; after a failed attempt to deliver them, the date when the first attempt
     /// failed.
@@ -173,39 +151,29 @@ struct QueuedRevocation: Sendable {
 
 /// The record has the layout of an account's record, with the progress in the profile.
 extension QueuedRevocation: SealedPayload {
-    private enum Field {
-        static let waitsForSignOut = "waitsForSignOut"
-        static let attemptCount = "attempts"
-        static let refusalCount = "refusals"
-        static let nextTry = "nextTry"
-    }
-
     static var sealedName: String { "a queued revocation" }
 
     var sealedRecord: [String: ProfileValue] {
         var stored = account
         stored.verifiedAt = date
-        if waitsForSignOut { stored.profile[Field.waitsForSignOut] = .boolean(true) }
-        if attemptCount > 0 { stored.profile[Field.attemptCount] = .integer(Int64(attemptCount)) }
-        if refusalCount > 0 { stored.profile[Field.refusalCount] = .integer(Int64(refusalCount)) }
-        stored.profile[Field.nextTry] = nextTry.map { .date($0) }
+        if waitsForSignOut { stored.profile["waitsForSignOut"] = .boolean(true) }
+        if attemptCount > 0 { stored.profile["attempts"] = .integer(Int64(attemptCount)) }
+        if refusalCount > 0 { stored.profile["refusals"] = .integer(Int64(refusalCount)) }
+        stored.profile["nextTry"] = nextTry.map { .date($0) }
         return stored.sealedRecord
     }
 
-    var sealedSecrets: [SealedSecret] {
-        get { account.sealedSecrets }
-        set { account.sealedSecrets = newValue }
-    }
+    var sealedSecrets: [SealedSecret] { account.sealedSecrets }
 
     init(record: [String: ProfileValue], secrets: [SealedSecret]) throws(RecordPropertyList.Malformed) {
         let stored = try Account(record: record, secrets: secrets)
         let progress = stored.profile
         self.init(
-            of: stored, waitsForSignOut: progress[Field.waitsForSignOut] == .boolean(true),
+            of: stored, waitsForSignOut: progress["waitsForSignOut"] == .boolean(true),
             at: stored.verifiedAt ?? .distantPast)
-        attemptCount = progress.count(Field.attemptCount)
-        refusalCount = progress.count(Field.refusalCount)
-        if case .date(let date)? = progress[Field.nextTry] { nextTry = date }
+        attemptCount = progress.count("attempts")
+        refusalCount = progress.count("refusals")
+        if case .date(let date)? = progress["nextTry"] { nextTry = date }
     }
 }
 

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// A value that an archive stores: a record, and secrets, which stay in guarded memory.
 ///
@@ -16,9 +12,7 @@ protocol SealedPayload: Sendable {
     /// The fields of the value, except the secrets. Each field is copied to ordinary memory.
     var sealedRecord: [String: ProfileValue] { get }
 
-    /// The secrets in the order of their tags. A new value must have the same tags in the same order. Only the memory
-    /// of the secrets differs.
-    var sealedSecrets: [SealedSecret] { get set }
+    var sealedSecrets: [SealedSecret] { get }
 
     /// Creates a value from a record and its secrets. Ignores unknown fields. Throws an error if a required field or
     /// secret is missing, or has another type.

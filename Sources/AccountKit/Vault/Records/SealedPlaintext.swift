@@ -11,10 +11,10 @@ typealias AccountPlaintext = SealedPlaintext<Account>
 enum SealedPlaintext<Payload: SealedPayload> {
     /// Encodes a payload, with padding. The secrets of the returned payload are in the same guarded memory.
     static func encode(_ payload: Payload) throws(AccountError) -> (plaintext: GuardedBytes, payload: Payload) {
-        let secrets = payload.sealedSecrets
+        let (fields, secrets) = (payload.sealedRecord, payload.sealedSecrets)
         let record: [UInt8]
         do {
-            record = try RecordPropertyListWriter.write(payload.sealedRecord)
+            record = try RecordPropertyListWriter.write(fields)
         } catch {
             throw AccountError(
                 .invalidArgument,
@@ -43,9 +43,12 @@ enum SealedPlaintext<Payload: SealedPayload> {
             record.withUnsafeBytes(put)
             Envelope.pad(buffer, count: count)
         }
-        var payload = payload
-        payload.sealedSecrets = zip(secrets, ranges).map { SealedSecret($0.tag, Secret(plaintext, range: $1)) }
-        return (plaintext, payload)
+        let kept = zip(secrets, ranges).map { SealedSecret($0.tag, Secret(plaintext, range: $1)) }
+        do {
+            return (plaintext, try Payload(record: fields, secrets: kept))
+        } catch {
+            preconditionFailure("a payload can be created from its own record")
+        }
     }
 
     /// Decodes a payload whose secrets stay in the same memory. The bytes after `count` are padding.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+package import AccountSupport
 
 /// The record of the reason for the end of the last session, as a small property list.
 ///
@@ -32,7 +28,11 @@ enum SignOutRecord {
         let record = Record(
             reason: signOut.reason.rawValue, date: signOut.date, issuer: signOut.issuer, detail: signOut.detail,
             unfinishedRefresh: signOut.unfinishedRefresh, kept: kept.isEmpty ? nil : kept.map(\.rawValue))
-        return try PropertyListEncoder.xml.bytes(of: record, failure: "the sign-out cannot be recorded")
+        do {
+            return [UInt8](try PropertyListEncoder.xml.encode(record))
+        } catch {
+            throw AccountError(.inaccessible, "the sign-out cannot be recorded", cause: error)
+        }
     }
 
     /// Returns the entries that were kept for the user's next sign-in when the service ended the session.
@@ -40,7 +40,9 @@ enum SignOutRecord {
         guard let bytes, let record = try? PropertyListDecoder().decode(Record.self, from: Data(bytes)),
             record.reason == SignOut.Reason.sessionEnded.rawValue
         else { return [] }
-        return (KeptProfiles.entries + OfflineKeys.entries).filter { record.kept?.contains($0.rawValue) == true }
+        return (ArchiveEntry.keptProfiles + ArchiveEntry.offlineKeys).filter {
+            record.kept?.contains($0.rawValue) == true
+        }
     }
 
     static func decode(_ bytes: [UInt8]?) -> SignOut {
@@ -70,5 +72,14 @@ enum SignOutRecord {
     private static func isURL(_ text: String) -> Bool {
         (text.hasPrefix("https://") || text.hasPrefix("http://")) && text.utf8.count <= 2048
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+}
+
+extension PropertyListEncoder {
+    /// An encoder for small records that are legible in an editor.
+    package static var xml: PropertyListEncoder {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        return encoder
     }
 }

@@ -1,10 +1,5 @@
+import AccountSupport
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// New tokens that could not be saved, so that only this process has them. While the spent tokens are still stored, the
 /// new tokens belong to the account. After the end of their session, the new tokens are orphans, which AccountKit

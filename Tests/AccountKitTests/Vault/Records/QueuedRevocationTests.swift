@@ -47,13 +47,11 @@ struct QueuedRevocationTests {
             signedIn: Fixture.alice, clock: clock, storage: InMemoryArchiveStorage())
         let vault = store.vault
         try await vault.change { draft in
-            try await vault.revocations.add(Fixture.replaced, at: clock.now, in: draft.transaction)
+            try await draft.revocations.add(Fixture.replaced)
             // The process died before it removed the account, so the next sign-out queues the same tokens.
-            for _ in 1...2 {
-                try await vault.revocations.add(Fixture.alice, at: clock.now, in: draft.transaction)
-            }
+            for _ in 1...2 { try await draft.revocations.add(Fixture.alice) }
         }
-        let queued = await vault.revocations.pending().map(\.payload.account.credentials)
+        let queued = await vault.revocations.readable().map(\.payload.account.credentials)
         #expect(queued == [Fixture.replaced.credentials, Fixture.alice.credentials])
     }
 
@@ -71,7 +69,7 @@ struct QueuedRevocationTests {
         refused.fail(isRefusal: true, at: Fixture.now.addingTimeInterval(120))
         let waiting = QueuedRevocation(of: GoldenEntry.account, waitsForSignOut: true, at: Fixture.now)
         for (golden, expected) in [(GoldenEntry.refusedRevocation, refused), (.waitingRevocation, waiting)] {
-            let pending = try await store(with: golden).vault.revocations.pending()
+            let pending = try await store(with: golden).vault.revocations.readable()
             #expect(pending.count == 1)
             expect(try #require(pending.first).payload, isLike: expected)
         }
@@ -83,12 +81,12 @@ struct QueuedRevocationTests {
         clock.advance(by: .seconds(239))
         #expect(await store.deliverRevocations { _ in refusing }.isEmpty)
         clock.advance(by: .seconds(1))
-        #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [false])
-        let pending = try #require(await store.vault.revocations.pending().first).payload
+        #expect(await store.deliverRevocations { _ in refusing }.map(\.isFirstRefusal) == [false])
+        let pending = try #require(await store.vault.revocations.readable().first).payload
         #expect(pending.attemptCount == 3 && pending.refusalCount == 2)
         #expect(pending.date == Fixture.now.addingTimeInterval(60))
         clock.advance(by: .seconds(86_400))
-        #expect(await store.deliverRevocations { _ in refusing }.map(\.isGivenUp) == [true])
+        #expect(await store.deliverRevocations { _ in refusing }.map(\.isFirstRefusal) == [false])
         #expect(try await store.pendingRevocations().isEmpty)
     }
 

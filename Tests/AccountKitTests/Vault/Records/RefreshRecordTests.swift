@@ -23,15 +23,15 @@ struct RefreshRecordTests {
     @Test func `Announces the request of an intent, and no other change`() async throws {
         let announcementCount = Mutex(0)
         let storage = HookedStorage(onAnnouncement: { announcementCount.withLock { $0 += 1 } })
-        let journal = RefreshJournal(storage: storage)
-        let counts = try await storage.withTransaction(timeout: .zero) { transaction in
+        let vault = Vault(storage: storage, appIdentifier: "testing", session: .default, keys: [])
+        let counts = try await vault.change { draft in
             var counts: [Int] = []
-            try await journal.recordFailure(.init(.offline), mayBeSpent: false, at: now, in: transaction)
+            try await draft.recordFailure(.init(.offline), mayBeSpent: false)
             counts.append(announcementCount.withLock(\.self))
-            _ = try await journal.recordIntent(at: now, in: transaction)
+            _ = try await draft.beginExchange(isSpending: true, after: 1) {}
             counts.append(announcementCount.withLock(\.self))
-            try await journal.recordFailure(.init(.offline), mayBeSpent: true, at: now, in: transaction)
-            try await journal.forget(in: transaction)
+            try await draft.recordFailure(.init(.offline), mayBeSpent: true)
+            try await draft.forgetRefreshRecord()
             counts.append(announcementCount.withLock(\.self))
             return counts
         }

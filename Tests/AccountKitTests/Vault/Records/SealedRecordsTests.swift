@@ -11,43 +11,39 @@ struct SealedRecordsTests {
     }
 
     @Test func `Writes, reads and replaces a sealed record`() async throws {
-        let records = try await store().vault.revocations.records
-        let entry = records.entries[2]
-        try await storage.withTransaction(timeout: .zero) { transaction in
-            #expect(try await records.record(entry, { try await transaction.read($0) }) == nil)
+        let vault = try await store().vault
+        let entry = ArchiveEntry.revocations[2]
+        try await vault.change { draft in
+            let records = draft.revocations
+            #expect(try await records.record(entry) == nil)
             let first = try await records.write(
-                QueuedRevocation(of: Fixture.bob, at: Fixture.now), to: entry, ifRevision: nil, at: Fixture.now,
-                in: transaction)
+                QueuedRevocation(of: Fixture.bob, at: Fixture.now), to: entry, ifRevision: nil)
             await expectAccountError(.conflict) {
-                try await records.write(
-                    first.payload, to: entry, ifRevision: nil, at: Fixture.now, in: transaction)
+                try await records.write(first.payload, to: entry, ifRevision: nil)
             }
-            var read = try #require(try await records.record(entry) { try await transaction.read($0) })
+            var read = try #require(try await records.record(entry))
             #expect(read.revision == first.revision)
             #expect(read.payload.account.credentials == Fixture.bob.credentials)
             read.payload.waitsForSignOut = true
-            try await records.write(
-                read.payload, to: entry, ifRevision: read.revision, with: read.keys, at: Fixture.now, in: transaction)
+            try await records.write(read.payload, to: entry, ifRevision: read.revision, with: read.keys)
         }
-        let stored = try #require(try await records.record(entry) { try await storage.read($0) })
+        let stored = try #require(try await vault.revocations.record(entry))
         #expect(stored.payload.waitsForSignOut)
     }
 
     @Test func `Does not open a sealed record for another purpose`() async throws {
         let vault = try await store().vault
-        let bytes = try await storage.withTransaction(timeout: .zero) { transaction in
-            let queued = try await vault.revocations.add(Fixture.bob, at: Fixture.now, in: transaction)
-            return try #require(try await transaction.read(queued.entry)).bytes
+        let bytes = try await vault.change { draft in
+            let queued = try await draft.revocations.add(Fixture.bob)
+            return try #require(try await draft.revocations.stored(queued.entry)).bytes
         }
-        _ = try await vault.revocations.records.open(bytes)
-        await expectAccountError(.wrongKeyOrDamaged) { try await vault.offlineKeys.records.open(bytes) }
+        _ = try await vault.revocations.open(bytes)
+        await expectAccountError(.wrongKeyOrDamaged) { try await vault.offlineKeys.open(bytes) }
     }
 
     @Test func `Keeps the secrets of a written record in one guarded allocation`() async throws {
         let vault = try await store().vault
-        let queued = try await storage.withTransaction(timeout: .zero) { transaction in
-            try await vault.revocations.add(GoldenEntry.account, at: Fixture.now, in: transaction)
-        }
+        let queued = try await vault.change { try await $0.revocations.add(GoldenEntry.account) }
         let addresses = queued.payload.sealedSecrets.map { sealed in
             sealed.secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         }
