@@ -10,8 +10,8 @@ extension AccountStore {
     /// profile and the offline data, with unsent changes, which AccountKit kept for the user's next sign-in.
     ///
     /// A full disk does not prevent a sign-out. If the archive cannot be opened, the function moves the archive aside, and
-    /// cannot revoke its tokens. The sign-out fails instead if only the key is missing, such as for an archive that is
-    /// locked, or if several machines share the storage.
+    /// cannot revoke its tokens. The sign-out fails instead if the archive is locked, because its passphrase,
+    /// program or variable is missing, or if several machines share the storage.
     ///
     /// - Parameter authority: The service; if `nil`, no tokens are revoked.
     /// - Returns: The account that was signed out, and whether its tokens were revoked.

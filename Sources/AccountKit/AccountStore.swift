@@ -96,7 +96,7 @@ public final class AccountStore: Sendable {
 
     /// Returns a store for the same session that may replace an archive that this machine may only be unable to open now.
     ///
-    /// A store does not sign out of an archive whose key is missing. If machines share the storage
+    /// A store does not sign out of a locked archive. If machines share the storage
     /// (``ArchiveStorage/sharedPlace``), a store does not change any archive that does not open here: signing in and
     /// signing out fail with the reason. With the returned store, signing in and signing out move the archive aside
     /// instead. Ask the user first, because all machines that share the storage are affected:

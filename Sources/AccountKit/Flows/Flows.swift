@@ -13,7 +13,7 @@ struct Flows: Sendable {
     var replacementHandler: ReplacementHandler?
 
     /// Whether AccountKit may replace or remove each archive that cannot be opened, even on storage that several machines
-    /// share, and even if only its key is missing.
+    /// share, and even if it is only locked.
     var replacesUnreadable = false
 
     /// Whether the store itself revokes the tokens in the queue. If not, its caller does so.
@@ -27,10 +27,9 @@ struct Flows: Sendable {
         error.isAboutContent && (replacesUnreadable || !vault.isShared)
     }
 
-    /// Whether a sign-out does. An archive whose key is only missing stays, because with the key its tokens can still be
-    /// revoked.
+    /// Whether a sign-out does. An archive that is locked stays, because with its key the tokens can still be revoked.
     func mayRemove(_ error: AccountError) -> Bool {
-        mayReplace(error) && (replacesUnreadable || error.code != .noKey)
+        mayReplace(error) && (replacesUnreadable || error.code != .noKey || error.cause is LostKeyFile)
     }
 
     /// The key of a refresh. Tasks with the same key share one refresh.

@@ -10,7 +10,7 @@ package struct KeyFile: KeyProvider {
 
     /// Outside a container, the folder may belong to another user, such as root, if the file itself belongs to the
     /// user.
-    private let isInContainer: Bool
+    let isInContainer: Bool
 
     /// What to do if the file is damaged.
     private let repair: String

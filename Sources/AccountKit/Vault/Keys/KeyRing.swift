@@ -136,11 +136,13 @@ struct KeyRing: Sendable {
                     + (places.isEmpty ? "here" : places))
         }
         let restore = "restore the key" + (places.isEmpty ? "" : " \(places)")
+        let isLost = kinds == [.keyFile] && sources.contains { ($0 as? KeyFile)?.isInContainer == true }
         // A new archive would need the key in the environment too.
         let hasVariable = sources.contains { $0.kind == .environment }
         return AccountError(
             .noKey, "there is an account archive, but no key to open it",
-            hint: hasVariable ? restore : "\(restore), or sign in again")
+            hint: hasVariable ? restore : "\(restore), or sign in again",
+            cause: isLost ? LostKeyFile() : nil)
     }
 
     // MARK: New archives
@@ -237,3 +239,7 @@ struct KeyRing: Sendable {
         }
     }
 }
+
+/// The cause of `noKey` if only a key file in the container opens the archive. Unlike a passphrase, a program or a file on
+/// another disk, such a file does not come back unless the user restores it.
+struct LostKeyFile: Error {}
