@@ -6,8 +6,6 @@ import GRDB
 /// The pages that the service sends, and the items that are gone.
 extension ListDatabase {
     /// Stores the time at which the service confirmed the first page of a list.
-    ///
-    /// - Parameter isPaging: Whether the app requests further pages, so that the counts of idle requests continue.
     func touch(_ name: String, next: String?, isPaging: Bool, at date: Date) async throws {
         try await write { database in
             guard var list = try list(name, database) else { return }
@@ -49,8 +47,6 @@ extension ListDatabase {
 
     /// Stores the first page of a list. If `missingIsGone` is `true`, this method removes an item that is missing from
     /// the page from all lists.
-    ///
-    /// - Parameter isPaging: Whether the app requests further pages, so that the counts of idle requests continue.
     func storeFirst(
         _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, isPaging: Bool = false,
         missingIsGone: Bool, at date: Date
