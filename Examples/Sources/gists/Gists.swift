@@ -150,3 +150,8 @@ import Terminal
         }
     }
 }
+
+extension GistsAPI {
+    /// GitHub ends a request after 10 seconds at most, and then shows the new gist in the lists.
+    var searchDelay: Duration { .seconds(10) }
+}

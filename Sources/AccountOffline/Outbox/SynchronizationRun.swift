@@ -119,8 +119,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         if wasSent, entry.pending.state == .sending || change.sentAt.map({ $0 > now }) == true { change.sentAt = now }
         let standing: ChangeStanding
         do {
-            standing = try await collection.remote.standing(
-                of: change, wasSent: wasSent, claimed: try await collection.outbox.claimedIDs(), fetching: fetch)
+            standing = try await self.standing(of: change, wasSent: wasSent)
         } catch {
             // Only the check failed, so the state of the change stays the same.
             return try await note(
@@ -128,10 +127,6 @@ struct SynchronizationRun<Remote: RemoteCollection> {
                 ifNotDone: asBefore, ifUnknown: asBefore)
         }
         switch standing {
-        case .pending where wasSent && mayAppear(change):
-            try await note(
-                .later("the response was lost, and the service may still carry out this change", wait: nil), nil, entry,
-                as: change, ifNotDone: .unknown, ifUnknown: .unknown)
         case .pending: try await send(entry)
         case .done(let item): try await finish(entry, item)
         case .conflict(let why): try await mark(entry, as: .conflict, because: why)
@@ -143,13 +138,16 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         }
     }
 
-    /// Returns whether the service may still create the item of an earlier attempt, or show it only later. Until then, a
-    /// second request could create a second item.
-    private func mayAppear(_ change: Change) -> Bool {
-        guard change.kind == .create, collection.remote.chosenID(for: change) == nil, let sentAt = change.sentAt else {
-            return false
-        }
-        return now.timeIntervalSince(sentAt) < collection.remote.searchDelay.seconds
+    /// Asks the adapter for the state of a change. If the item of an earlier attempt is not there, the service may still
+    /// create it, or show it only later, so this function waits and asks again: a second request could create a second item.
+    private func standing(of change: Change, wasSent: Bool) async throws -> ChangeStanding {
+        let (remote, claimed) = (collection.remote, try await collection.outbox.claimedIDs())
+        let standing = try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
+        guard wasSent, change.kind == .create, standing == .pending, let sentAt = change.sentAt else { return standing }
+        let rest = remote.searchDelay - .seconds(now.timeIntervalSince(sentAt))
+        guard rest > .zero else { return standing }
+        try await collection.wait(rest)
+        return try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
     }
 
     private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
@@ -236,7 +234,7 @@ struct SynchronizationRun<Remote: RemoteCollection> {
                 outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: stateIfNotDone,
                 ifUnknown: .unknown, isItemGone: isItemGone)
         }
-        if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
+        if collection.remote.pause > .zero, !isOver { try await collection.wait(collection.remote.pause) }
     }
 
     /// Stores the outcome of an attempt: `state` if the service did not apply the change, or `unknownState` if this is

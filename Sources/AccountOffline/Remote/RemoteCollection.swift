@@ -154,9 +154,8 @@ public protocol RemoteCollection: Sendable {
     /// The time after an attempt within which the service may still create the item, or show it in a search.
     ///
     /// A service may process a request whose connection was interrupted, and may show a new item late. If the response to a
-    /// create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, each synchronization repeats only
-    /// this check. AccountKit sends the create again after this time. If the item has a ``chosenID(for:)``, AccountKit does not
-    /// wait.
+    /// create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, the synchronization waits until
+    /// this time after the attempt is over, and calls this method again, before it sends the create again.
     var searchDelay: Duration { get }
 }
 
@@ -249,8 +248,8 @@ extension RemoteCollection {
     /// The default is zero: there is no pause.
     public var pause: Duration { .zero }
 
-    /// The default is 30 seconds, or zero if ``isCreateIdempotent`` is `true`.
-    public var searchDelay: Duration { isCreateIdempotent ? .zero : .seconds(30) }
+    /// The default is zero: a search finds each item that the service creates.
+    public var searchDelay: Duration { .zero }
 }
 
 /// A function that sends a request with the authorization of the account, for example with `AuthenticatedClient`.

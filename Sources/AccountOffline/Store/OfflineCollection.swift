@@ -34,6 +34,10 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     private let cacheStorage: FileArchiveStorage
     let transport: RemoteTransport
     let clock: any WallClock
+
+    /// Waits for a duration. A test advances its clock instead.
+    let wait: @Sendable (Duration) async throws -> Void
+
     private let store: AccountStore
     private let key: OfflineKey
     private let folders: [String]
@@ -55,14 +59,24 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     ///     in later.
     /// - Throws: `notSignedIn` if no user is signed in; `damaged` or `unsupportedVersion` if unsent changes cannot be
     ///   read. The unsent changes stay on the disk.
-    public init(
+    public convenience init(
         _ name: String, _ remote: Remote, of store: AccountStore, in container: AppContainer,
         maximumListBytes: Int = 256 << 20, clock: (any WallClock)? = nil,
         sending transport: @escaping RemoteTransport
     ) async throws(AccountError) {
+        try await self.init(
+            name, remote, of: store, in: container, maximumListBytes: maximumListBytes,
+            clock: clock ?? SystemWallClock(), waiting: { try await Task.sleep(for: $0) }, sending: transport)
+    }
+
+    init(
+        _ name: String, _ remote: Remote, of store: AccountStore, in container: AppContainer, maximumListBytes: Int,
+        clock: any WallClock, waiting wait: @escaping @Sendable (Duration) async throws -> Void,
+        sending transport: @escaping RemoteTransport
+    ) async throws(AccountError) {
         self.remote = remote
         self.store = store
-        self.clock = clock ?? SystemWallClock()
+        (self.clock, self.wait) = (clock, wait)
         let key = try await store.offlineKey()
         self.key = key
         self.transport = { request, body in

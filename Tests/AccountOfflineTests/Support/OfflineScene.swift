@@ -28,7 +28,10 @@ struct OfflineScene: Sendable {
             "notes", remote ?? Notes(pageSize: service.pageSize), of: store,
             in: AppContainer(root: root, identifier: "com.example.notes"),
             maximumListBytes: maximumListBytes, clock: clock,
-            sending: { [service] in try await service.send($0, $1) })
+            waiting: { [service, clock] duration in
+                clock.advance(by: duration)
+                try await service.carryOutLateRequests()
+            }, sending: { [service] in try await service.send($0, $1) })
     }
 
     func signIn(_ id: String) async throws { try await scene.signIn(id) }

@@ -34,9 +34,6 @@ struct NoteRemote: RemoteCollection {
 
     struct NoSuchChange: Error {}
 
-    /// The service is a file of this process, so it carries out no request later.
-    let searchDelay = Duration.zero
-
     func request(for list: String, at cursor: String?) -> HTTPRequest { head(.get, "/\(cursor ?? "0")") }
     func request(forItem id: String) -> HTTPRequest { head(.get, "/notes/\(id)") }
 
