@@ -3,12 +3,6 @@ public import ArgumentParser
 import AccountSupport
 import CAccountKitShims
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

@@ -1,12 +1,7 @@
 import AccountCommands
 import AccountKit
 import Logging
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 struct HelperToken {
     let token: Secret

@@ -1,10 +1,5 @@
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// A request of a program for a token.
 struct HelperRequest: Codable, Equatable {

@@ -2,12 +2,6 @@ import AccountKit
 import AccountSupport
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension AccountCommandGroup {
     /// Commands for changes that were made offline: `sync` sends them, `pending` lists them, and `resolve` decides what
     /// happens to a change that conflicts with another one.

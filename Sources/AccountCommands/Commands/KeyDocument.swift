@@ -1,10 +1,5 @@
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The keys of an archive, as JSON or as a table.
 struct KeyDocument: Encodable {

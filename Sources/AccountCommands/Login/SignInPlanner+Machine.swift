@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The sign-in without a user: as a client, or with the identity of a workload.
 extension SignInPlanner {
     /// Returns the account of a client without a user, to sign in as the same client again; `nil` if the session belongs

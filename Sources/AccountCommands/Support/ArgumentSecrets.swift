@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The parts of a command line that may be secrets, such as a token that the user typed as an argument. Texts for the user
 /// don't repeat them, because logs keep these texts.
 struct ArgumentSecrets: Sendable {

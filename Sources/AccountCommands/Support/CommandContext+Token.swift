@@ -1,10 +1,5 @@
 package import AccountKit
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 extension CommandContext {
     /// Returns an account with a valid access token, refreshing the token first if needed. If `minimumValidity` is

@@ -1,11 +1,5 @@
 package import AccountKit
-import AccountSupport
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 /// A token that is kept in a file or passed to a program, with its lifetime.
 package struct KeptToken: Sendable, Equatable {

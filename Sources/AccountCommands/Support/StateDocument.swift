@@ -1,12 +1,6 @@
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The JSON format of a state. It never contains a token.
 struct StateDocument: Encodable {
     struct Revocation: Encodable {

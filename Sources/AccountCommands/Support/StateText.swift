@@ -1,11 +1,5 @@
 package import AccountKit
-import AccountSupport
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 package enum StateText {
     /// Prints an explanation of a state on standard error; nothing for a verified account.

@@ -1,11 +1,6 @@
 import AccountCommands
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The protocol of docker-credential-helpers. All output, including errors, goes to standard output.
 enum DockerCredential {

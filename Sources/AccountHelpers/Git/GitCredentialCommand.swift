@@ -1,12 +1,7 @@
 import AccountCommands
 import AccountKit
 import ArgumentParser
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 struct GitCredentialCommand<App: AccountApplication>: HelperCommand {
     static var configuration: CommandConfiguration {

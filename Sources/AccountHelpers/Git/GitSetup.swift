@@ -2,12 +2,6 @@ import AccountCommands
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The programs that git asks for credentials (gitcredentials(7)).
 struct GitSetup {
     struct Helper: Equatable {

@@ -2,12 +2,6 @@ import AccountCommands
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Checks which programs are configured to use sessions, and whether these sessions exist. A program that is not
 /// installed has no finding, and a program that is not configured has only a note.
 struct ProgramInspection<App: AccountApplication> {

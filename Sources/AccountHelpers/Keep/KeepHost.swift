@@ -1,12 +1,7 @@
 import AccountCommands
 import AccountKit
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// Reports events of a token file to the user, and wakes the loop.
 final class KeepHost: KeepSurroundings {

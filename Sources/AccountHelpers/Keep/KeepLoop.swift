@@ -1,11 +1,6 @@
 import AccountCommands
 import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import AccountSupport
 
 /// The environment of the keep loop: a timer, and a receiver for reports.
 protocol KeepSurroundings: Sendable {

@@ -2,12 +2,6 @@ import AccountCommands
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Decides what to do with a file that must always contain a valid token. This type performs no actions itself.
 ///
 /// The caller passes observations, and performs the actions of ``next(at:)`` until that method returns `nil`. At the

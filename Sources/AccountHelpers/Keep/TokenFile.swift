@@ -3,12 +3,6 @@ import AccountKit
 import CAccountKitShims
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A file that contains only a token, without a newline, because some programs send the file unchanged.
 ///
 /// The file is replaced atomically, so readers always see one complete token. Only the owner can read the file. This

@@ -2,12 +2,6 @@ import AccountCommands
 import AccountKit
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The information that client-go passes to a credential plugin in `KUBERNETES_EXEC_INFO`
 /// (client.authentication.k8s.io, `ExecCredential`).
 struct KubernetesExecInfo: Decodable, Equatable {

@@ -1,11 +1,5 @@
 import AccountSupport
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The values of MCP in header fields.
 enum MCPFieldValue {
     private static let prefix = "=?base64?"

@@ -3,12 +3,6 @@ import AccountKit
 import AccountSupport
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The URL and the conditions of a rule.
 struct RulePlace: ParsableArguments {
     @Argument(help: "URL, such as https://git.example.com/team; http only for 127.0.0.1, [::1] and localhost.")

@@ -1,11 +1,6 @@
 #if Offline
 package import AccountKit
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import AccountSupport
 
 extension OfflineCollection: SynchronizableStorage {
     package func unsentChanges() async throws(AccountError) -> [UnsentChange] {
