@@ -28,11 +28,7 @@ extension AccountStore {
                 if let slot = opened.keys.slots.first(where: { present.contains($0.keyID) }) {
                     return ArchiveKeySlot(slot, isAvailable: true)
                 }
-                guard ArchiveKeys.slotCounts.contains(opened.keys.slots.count + 1) else {
-                    throw AccountError(
-                        .invalidArgument,
-                        "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys", hint: "remove a key first")
-                }
+                try requireFreeSlot(in: opened)
                 let keys = try await vault.ring.adding(added, of: source, to: opened.keys, at: clock.now)
                 let slot = keys.slots.last!
                 let opener = try await vault.ring.opener(of: added, for: slot)
@@ -54,6 +50,7 @@ extension AccountStore {
         try await accountErrors {
             let openers = try await openersBeforeLock { $0.keyID.hexadecimal != id }
             try await withOpenedArchive { opened, draft in
+                var opened = opened
                 guard let slot = opened.keys.slots.first(where: { $0.keyID.hexadecimal == id }) else {
                     throw AccountError(.invalidArgument, "there is no key slot \(id)")
                 }
@@ -62,10 +59,14 @@ extension AccountStore {
                 for source in keyFiles {
                     if try await slots(of: opened, openedBy: source) == [slot.keyID] { unneeded.append(source) }
                 }
-                _ = try await draft.resealEverything(opened, with: keys, openers)
+                opened = try await draft.resealEverything(opened, with: keys, openers)
                 // The cached key no longer opens anything, and expires even if it cannot be removed.
                 if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
                 for source in unneeded { try await source.remove() }
+                // The slot may have been that of an interrupted rotation.
+                for source in keyFiles where try await slotsOfRotation(of: source, opened).isEmpty {
+                    try await source.endRotation()
+                }
             }
         }
     }
@@ -95,12 +96,15 @@ extension AccountStore {
             let new = if stored == nil { try await source.makeKey() } else { ArchiveKey.random() }
             try await withOpenedArchive { opened, draft in
                 var opened = opened
-                if let stored { opened = try await completeRotation(of: stored, opened, openers, draft) }
-                let old = opened.keys.slots.filter { $0.kind == kind.slot && openers[$0.keyID] != nil }
+                for file in keyFiles { opened = try await completeRotation(of: file, opened, openers, draft) }
+                let replaced =
+                    if let stored { try await slots(of: opened, openedBy: stored) } else { Set(openers.keys) }
+                let old = opened.keys.slots.filter { $0.kind == kind.slot && replaced.contains($0.keyID) }
                 guard !old.isEmpty else {
                     throw AccountError(
                         .noKey, "\(kind.text) that opens this archive is not available here, so it cannot be replaced")
                 }
+                try requireFreeSlot(in: opened)
                 // Detect a missing key before anything changes.
                 _ = try vault.fittings(of: opened.keys.slots.filter { !old.contains($0) }, openers)
                 let both = try await vault.ring.adding(new, of: source, to: opened.keys, at: clock.now)
@@ -125,12 +129,24 @@ extension AccountStore {
     private func completeRotation(
         of file: KeyFile, _ opened: OpenedArchive, _ openers: Vault.Openers, _ draft: VaultDraft
     ) async throws -> OpenedArchive {
-        let unneeded = try await slots(of: opened, openedBy: file.rotation.previous)
-            .union(slots(of: opened, openedBy: file.rotation.next))
-            .subtracting(slots(of: opened, openedBy: file))
+        let unneeded = try await slotsOfRotation(of: file, opened)
         guard !unneeded.isEmpty else { return opened }
         let kept = try vault.renewedKeys(of: opened, keeping: { !unneeded.contains($0.keyID) }, openers)
         return try await draft.resealEverything(opened, with: kept, openers)
+    }
+
+    private func slotsOfRotation(of file: KeyFile, _ opened: OpenedArchive) async throws -> Set<[UInt8]> {
+        try await slots(of: opened, openedBy: file.rotation.previous)
+            .union(slots(of: opened, openedBy: file.rotation.next))
+            .subtracting(slots(of: opened, openedBy: file))
+    }
+
+    private func requireFreeSlot(in opened: OpenedArchive) throws(AccountError) {
+        guard ArchiveKeys.slotCounts.contains(opened.keys.slots.count + 1) else {
+            throw AccountError(
+                .invalidArgument,
+                "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys", hint: "remove a key first")
+        }
     }
 
     private var keyFiles: [KeyFile] { vault.ring.sources.compactMap { $0 as? KeyFile } }

@@ -70,21 +70,42 @@ struct KeyRotationTests {
         #expect(await AccountStore(container: container, session: session).load().account?.username == "alice")
     }
 
-    @Test(arguments: [Stop.before, .after])
-    func `The next rotation completes one that stopped at the key file`(stop: Stop) async throws {
+    /// The archive is written with both keys, the key file is replaced, and the archive is written with the new key. Each
+    /// time, the record of the revocation is written too.
+    @Test(arguments: 1...4, [Stop.before, .after])
+    func `The next rotation completes one that stopped`(write: Int, stop: Stop) async throws {
         let storage = FaultyArchiveStorage(FileArchiveStorage(container: container))
+        let first = try await signIn()
+        _ = try await first.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))]))
         _ = try await signIn()
         let old = try folder.bytes(file.path)
-        // The archive is written with both keys, the key file is replaced, and the archive is written with the new key.
-        storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
-        let store = AccountStore(storage: storage, appIdentifier: container.identifier, keys: [file])
-        await expectAccountError(.inaccessible) { try await store.rotateKey(of: .keyFile) }
-        #expect(try folder.bytes(file.path) != old)
-        if stop == .before { try old.write(to: URL(filePath: file.path)) }
-        try await expectSignedIn(2)
+        for _ in 1...2 {
+            storage.inject(.fails(FaultyArchiveStorage.diskFull), at: write, of: .replace)
+            let store = AccountStore(storage: storage, appIdentifier: container.identifier, keys: [file])
+            await expectAccountError(.inaccessible) { try await store.rotateKey(of: .keyFile) }
+        }
+        // The process may also have stopped before it replaced the key.
+        if write > 2, stop == .before {
+            try folder.bytes(file.path + ".rotation-previous").write(to: URL(filePath: file.path))
+        }
+        if write <= 2 { #expect(try folder.bytes(file.path) == old) }
+        for name in try folder.names(in: keys) { #expect(try folder.permissions(keys + "/" + name) == 0o600) }
+        #expect(await AccountStore(container: container).load().account?.username == "alice")
         try await AccountStore(container: container).rotateKey(of: .keyFile)
         try await expectSignedIn()
+        #expect(try await AccountStore(container: container).pendingRevocations().count == 1)
         #expect(try folder.names(in: keys) == ["Account.key"])
+    }
+
+    @Test func `Replaces one of two key files, and keeps the other`() async throws {
+        let elsewhere = folder.path + "/elsewhere/Account.key"
+        let store = try await signIn(.file, .file(elsewhere))
+        let other = try folder.bytes(elsewhere)
+        try await store.rotateKey(of: .keyFile)
+        #expect(try folder.bytes(elsewhere) == other)
+        for key in [KeySource.file, .file(elsewhere)] {
+            #expect(await AccountStore(container: container, keySources: [key]).load().account?.username == "alice")
+        }
     }
 
     @Test func `Fails a key rotation without the key before any change`() async throws {

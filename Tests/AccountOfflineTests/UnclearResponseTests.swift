@@ -156,53 +156,26 @@ struct UnclearResponseTests {
         #expect(await scene.service.count == (isApplied ? 1 : 0))
     }
 
-    /// The next synchronization begins this many seconds after the connection was reset, and the service creates the item
-    /// while the synchronization waits.
-    @Test(arguments: [0, 29])
-    func `Creates one item if the service creates it late`(seconds: Int) async throws {
+    /// The service creates the items while the next synchronization waits. The clock may have been set since the attempt, and
+    /// the process may have ended during it.
+    @Test(arguments: [-7200, 0, 7200], [ChangeState.sending, .unknown])
+    func `Creates one item if the service creates it late`(clockChange: Int, state: ChangeState) async throws {
         let scene = try await scene()
         let notes = try await scene.open(Notes(searchDelay: .seconds(30)))
-        try await notes.add(.create("new"))
-        await scene.service.fail(.late)
-        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown])
-        scene.clock.advance(by: .seconds(seconds))
+        for text in ["new", "newer"] { try await notes.add(.create(text)) }
+        await scene.service.fail(when: { $0.method == .post ? .late : nil })
+        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown, .unknown])
+        await scene.service.fail(when: nil)
+        for entry in try await notes.outbox.pending() {
+            var pending = entry.pending
+            pending.state = state
+            _ = try #require(try await notes.outbox.replace(entry, with: pending))
+        }
+        scene.clock.advance(by: .seconds(clockChange))
         let before = scene.clock.now
-        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
-        #expect(scene.clock.now.timeIntervalSince(before) == TimeInterval(30 - seconds))
-        #expect(await scene.service.applied == ["POST new": 1])
-    }
-
-    @Test func `Sends a create again at once if the service had enough time for the first request`() async throws {
-        let scene = try await scene()
-        let notes = try await scene.open(Notes(searchDelay: .seconds(30)))
-        try await notes.add(.create("new"))
-        await scene.service.fail(.status(502))
-        #expect(try await notes.synchronize().pending.map(\.state) == [.unknown])
-        scene.clock.advance(by: .seconds(60))
-        let before = scene.clock.now
-        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
-        #expect(scene.clock.now == before)
-        #expect(await scene.service.applied == ["POST new": 1])
-    }
-
-    /// The process was killed while it sent the change, or the clock was set back since then. The time since the end of
-    /// the attempt is unknown.
-    @Test(arguments: [ChangeState.sending, .unknown])
-    func `Waits from the next check if the end of an attempt is unknown`(state: ChangeState) async throws {
-        let scene = try await scene()
-        let notes = try await scene.open(Notes(searchDelay: .seconds(30)))
-        try await notes.add(.create("new"))
-        await scene.service.fail(.late)
-        _ = try await notes.synchronize()
-        let entry = try #require(try await notes.outbox.pending().first)
-        var pending = entry.pending
-        pending.state = state
-        _ = try #require(try await notes.outbox.replace(entry, with: pending))
-        scene.clock.advance(by: .seconds(state == .sending ? 100 : -100))
-        let before = scene.clock.now
-        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
-        #expect(scene.clock.now.timeIntervalSince(before) == 30)
-        #expect(await scene.service.applied == ["POST new": 1])
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 2)
+        #expect(scene.clock.now.timeIntervalSince(before) == 30, "it waits once")
+        #expect(await scene.service.applied == ["POST new": 1, "POST newer": 1])
     }
 
     @Test func `Stores a created item with all its data`() async throws {

@@ -129,7 +129,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     ) {
         var authority: (any ServiceAuthority)?
         var signedIn: Account?
-        if !local, let account = await store.load().account {
+        // Prompts for the passphrase of a locked archive, which the sign-out needs.
+        let state = local && force ? nil : await store.load()
+        if !local, let account = state?.account {
             signedIn = account
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
@@ -142,6 +144,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         do {
             report = try await (force ? store.replacingUnreadableArchive() : store).signOut(with: authority)
         } catch {
+            var error = error
+            // During the sign-out, no key source can ask the user or say how to unlock the archive.
+            if error.code == .noKey, case .unreadable(let reason) = state { error = reason }
             let advice =
                 "`\(context.hint.command("logout", "--force"))` removes the archive; the other machines are then signed out too"
             throw force ? error : await context.adding(advice, to: error, about: store)

@@ -7,7 +7,7 @@ extension CommandContext {
     /// - Parameter advice: The command for a shared archive, and its effect.
     func adding(_ advice: String, to error: any Error, about store: AccountStore) async -> any Error {
         guard var unreadable = error as? AccountError, unreadable.isAboutContent,
-            store.isShared || unreadable.code == .noKey
+            store.isShared || unreadable.code == .noKey || unreadable.cause is MissingKey
         else { return error }
         do {
             guard try await store.hasArchive() else { return error }

@@ -21,7 +21,7 @@ package final class MainThreadExecutor: TaskExecutor {
     /// Runs a tool. Call this from `main`.
     package static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
         let executor = MainThreadExecutor()
-        OwnExecutor.set(executor)
+        BlockingWork.stays(on: executor.asUnownedTaskExecutor())
         Task(executorPreference: executor) { await body() }
         while let job = executor.nextJob() { executor.run(job) }
         dispatchMain()

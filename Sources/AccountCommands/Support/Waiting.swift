@@ -1,5 +1,3 @@
-import AccountSupport
-
 /// Shows the reason for a long wait to a user at a terminal.
 package enum Waiting {
     /// Shows a message during a long wait. If the user cancels, prints "Cancelled."
@@ -26,7 +24,7 @@ package enum Waiting {
     private static func saying<Result>(
         _ text: String, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        let notice = Task(executorPreference: OwnExecutor.current) {
+        let notice = Task {
             try await Task.sleep(for: .milliseconds(700))
             Terminal.say(text)
         }

@@ -54,7 +54,7 @@ extension DocumentArchive {
         let others = other.attachments?.files
         let result = try await storage.withTransaction(timeout: timeout) { transaction in
             try await change(
-                from: initial, mayAddFiles: true, in: transaction, isolation: isolation,
+                from: initial, staged: nil, in: transaction, isolation: isolation,
                 placing: { added, mine throws(AccountError) in
                     guard let others else { return }
                     // Copy one file at a time, because each file stays open until it has its final name.

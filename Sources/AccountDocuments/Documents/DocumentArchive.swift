@@ -151,18 +151,20 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         return try await storage.withTransaction(timeout: timeout) { transaction in
             // A closure runs on the caller's actor only if it captures `isolation`.
             try await change(
-                from: initial, mayAddFiles: !files.isEmpty, in: transaction, isolation: isolation,
-                placing: { added, folder throws(AccountError) in
-                    try folder.commit(files.filter { added.contains($0.id) })
+                from: initial, staged: Set(files.map(\.id)), in: transaction, isolation: isolation,
+                placing: { ids, folder throws(AccountError) in
+                    try folder.commit(files.filter { ids.contains($0.id) })
                 }, body)
         }
     }
 
     /// Changes the document in a transaction.
     ///
-    /// - Parameter place: A function that gives the files that the changed value adds their final names.
+    /// - Parameters:
+    ///   - staged: The IDs of the files that the change may add; `nil` for each file that the changed value adds.
+    ///   - place: A function that gives the files with these IDs their final names.
     func change<Result>(
-        from initial: Value, mayAddFiles: Bool, in transaction: any ArchiveTransaction,
+        from initial: Value, staged: Set<String>?, in transaction: any ArchiveTransaction,
         isolation: isolated (any Actor)? = #isolation,
         placing place: @escaping @Sendable (Set<String>, DocumentFiles) throws(AccountError) -> Void,
         _ body: (inout Value) throws -> Result
@@ -177,8 +179,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         let result = try body(&value)
         let after = Set(attachments?.ids(value) ?? [])
         let added = after.subtracting(before)
+        let placed = staged?.intersection(after) ?? added
         let bytes = try codec.encode(value, replacing: stored?.bytes)
-        if stored == nil, mayAddFiles, !added.isEmpty {
+        if stored == nil, !placed.isEmpty {
             // Save the document before its files, so that a crash never leaves files without a document.
             revision = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: nil).revision
         }
@@ -187,16 +190,16 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         do {
             if let folder {
                 try await BlockingWork.run { () throws(AccountError) in
-                    try place(added, folder)
-                    try folder.check(added)
+                    try place(placed, folder)
+                    try folder.check(added.union(placed))
                 }
-                // The user may have signed out while the files were copied.
-                try await checkIsOwners()
             }
+            // The user may have signed out in the meantime.
+            try await checkIsOwners()
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
             // Ignore an error of the removal: the next change removes the files.
-            try? await remove(added, in: transaction)
+            try? await remove(placed, in: transaction)
             throw error
         }
         try check(receipt.durability)

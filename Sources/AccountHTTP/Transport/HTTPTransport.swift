@@ -163,7 +163,7 @@ final class HTTPTransport: Sendable {
         let line = "\(request.method) \(request.url.authority)\(request.url.path)"
         let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
         // Cancelling the caller does not cancel this task: the task decides whether to end the request.
-        let task = Task(executorPreference: OwnExecutor.current) {
+        let task = Task {
             let outcome = await self.outcome(
                 of: request, body, timeout: timeout, cancellations: cancellations, clock: clock)
             // The HTTP client may still wait for the body, and the caller may still wait for the connection.

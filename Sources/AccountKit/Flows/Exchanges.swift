@@ -1,4 +1,3 @@
-import AccountSupport
 import Synchronization
 
 /// The token exchanges in progress. After an exchange was sent, it runs to its end even if all its callers have left.
@@ -56,7 +55,7 @@ final class Exchanges: Sendable {
     ) async throws -> Value {
         begin(limit: limit)
         let result = SharedResult<Value>()
-        let task = Task(executorPreference: OwnExecutor.current) {
+        let task = Task {
             let outcome: Result<Value, any Error>
             do {
                 outcome = .success(try await body(result))
@@ -64,7 +63,7 @@ final class Exchanges: Sendable {
                 outcome = .failure(error)
             }
             // In this order, a caller that has the value sees no exchange in progress.
-            self.end()
+            end()
             result.set(outcome)
         }
         return try await withTaskCancellationHandler {

@@ -29,7 +29,12 @@ struct Flows: Sendable {
 
     /// Whether a sign-out does. An archive that is locked stays, because with its key the tokens can still be revoked.
     func mayRemove(_ error: AccountError) -> Bool {
-        mayReplace(error) && (replacesUnreadable || error.code != .noKey || error.cause is LostKeyFile)
+        guard mayReplace(error), !replacesUnreadable else { return mayReplace(error) }
+        return switch error.cause as? MissingKey {
+        case .lost: true
+        case .locked: false
+        case nil: error.code != .noKey
+        }
     }
 
     /// The key of a refresh. Tasks with the same key share one refresh.

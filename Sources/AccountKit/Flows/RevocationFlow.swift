@@ -188,7 +188,7 @@ final class Deliveries: Sendable {
     private func start(_ state: inout State) {
         guard state.task == nil, state.signInCount == 0, let body = state.next else { return }
         state.next = nil
-        state.task = Task(executorPreference: OwnExecutor.current) {
+        state.task = Task {
             await body()
             self.state.withLock { state in
                 state.task = nil

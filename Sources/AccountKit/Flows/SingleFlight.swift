@@ -1,4 +1,3 @@
-import AccountSupport
 import Synchronization
 
 /// Shares work between callers that want the same result at the same time.
@@ -60,10 +59,10 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     ) async throws(Departure) -> Value {
         let waiter = state.withLock { $0.makeID() }
         let timer = deadline.map { deadline in
-            Task(executorPreference: OwnExecutor.current) {
+            Task {
                 // The sleep throws only if it was cancelled.
                 guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
-                self.leave(waiter, isTimeout: true)
+                leave(waiter, isTimeout: true)
             }
         }
         defer { timer?.cancel() }
@@ -95,9 +94,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
             }
             let id = state.makeID()
             // Create the task under the lock, so that a caller that leaves finds it.
-            let task = Task(executorPreference: OwnExecutor.current) {
-                self.end(id, with: await body(Progress { self.move(id, to: $0) }))
-            }
+            let task = Task { self.end(id, with: await body(Progress { self.move(id, to: $0) })) }
             state.flights.append(Flight(id: id, key: key, task: task, waiters: [waiter: continuation]))
         }
         // The caller may have been cancelled before its continuation was stored, so that the handler did not find the

@@ -29,8 +29,8 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
     /// The time when the user made the change.
     public let madeAt: Date
 
-    /// The end of the last attempt to send the change, or its beginning during the attempt, by the clock of this machine,
-    /// which may be wrong. `nil` if the app has not sent the change.
+    /// The time when the app first sent the change, by the clock of this machine, which may be wrong. `nil` if the app
+    /// has not sent the change.
     var sentAt: Date?
 
     /// A time before the app first sent the change, by the clock of the service, or `nil` if the app has not yet

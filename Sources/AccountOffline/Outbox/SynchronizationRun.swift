@@ -16,6 +16,8 @@ struct SynchronizationRun<Remote: RemoteCollection> {
     /// Why the stored item of a sent change was not updated.
     private var outdatedItem: AccountError?
     private var hasResponse = false
+    /// Whether the service has had the time that it needs for each request whose response was lost.
+    private var hasWaited = false
     private let contact = ServiceContact()
 
     private static var maximumTries: Int { 3 }
@@ -115,16 +117,14 @@ struct SynchronizationRun<Remote: RemoteCollection> {
         }
         var change = entry.change
         if change.sentAt == nil { change.sentAfter = contact.latestTime }
-        // If the process ended during the attempt, or the clock was set back since then, the end of the attempt is unknown.
-        if wasSent, entry.pending.state == .sending || change.sentAt.map({ $0 > now }) == true { change.sentAt = now }
         let standing: ChangeStanding
         do {
             standing = try await self.standing(of: change, wasSent: wasSent)
         } catch {
             // Only the check failed, so the state of the change stays the same.
             return try await note(
-                ResponseOutcome(error, from: collection.remote, at: now), error, entry, as: change,
-                ifNotDone: asBefore, ifUnknown: asBefore)
+                ResponseOutcome(error, from: collection.remote, at: now), error, entry, ifNotDone: asBefore,
+                ifUnknown: asBefore)
         }
         switch standing {
         case .pending: try await send(entry)
@@ -140,20 +140,19 @@ struct SynchronizationRun<Remote: RemoteCollection> {
 
     /// Asks the adapter for the state of a change. If the item of an earlier attempt is not there, the service may still
     /// create it, or show it only later, so this function waits and asks again: a second request could create a second item.
-    private func standing(of change: Change, wasSent: Bool) async throws -> ChangeStanding {
+    /// It waits once for all changes. The time of the attempt does not matter, because the clock may have changed since then.
+    private mutating func standing(of change: Change, wasSent: Bool) async throws -> ChangeStanding {
         let (remote, claimed) = (collection.remote, try await collection.outbox.claimedIDs())
         let standing = try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
-        guard wasSent, change.kind == .create, standing == .pending, let sentAt = change.sentAt else { return standing }
-        let rest = remote.searchDelay - .seconds(now.timeIntervalSince(sentAt))
-        guard rest > .zero else { return standing }
-        try await collection.wait(rest)
+        guard wasSent, change.kind == .create, standing == .pending, remote.searchDelay > .zero else { return standing }
+        if !hasWaited { try await collection.wait(remote.searchDelay) }
+        hasWaited = true
         return try await remote.standing(of: change, wasSent: wasSent, claimed: claimed, fetching: fetch)
     }
 
     private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
         var change = entry.change
-        if change.sentAt == nil { change.sentAfter = contact.latestTime }
-        change.sentAt = now
+        if change.sentAt == nil { (change.sentAt, change.sentAfter) = (now, contact.latestTime) }
         let request: (head: HTTPRequest, body: Data?)
         do {
             request = try collection.remote.request(for: change)
@@ -212,11 +211,11 @@ struct SynchronizationRun<Remote: RemoteCollection> {
             outcome = ResponseOutcome(error, from: collection.remote, at: now)
             failure = error
         }
-        change.sentAt = now
         if outcome == .done, failure == nil {
             noteResponse()
             try await finish(sending, item)
         } else {
+            hasWaited = false
             // A change that was never sent can still be combined with other changes.
             let neverLeft =
                 switch outcome {

@@ -154,8 +154,8 @@ public protocol RemoteCollection: Sendable {
     /// The time after an attempt within which the service may still create the item, or show it in a search.
     ///
     /// A service may process a request whose connection was interrupted, and may show a new item late. If the response to a
-    /// create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, the synchronization waits until
-    /// this time after the attempt is over, and calls this method again, before it sends the create again.
+    /// create was lost and ``standing(of:wasSent:claimed:fetching:)`` does not find the item, the synchronization waits for this
+    /// time, once for all changes, and calls this method again, before it sends the create again.
     var searchDelay: Duration { get }
 }
 

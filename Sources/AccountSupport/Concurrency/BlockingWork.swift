@@ -8,11 +8,21 @@ package enum BlockingWork {
     /// Argon2id.
     static let threads = WorkerThreads(limit: 4, idleSeconds: 5)
 
-    /// Runs `body` on a worker thread, or on the thread of the ``OwnExecutor``. A cancellation of the task does not interrupt `body`.
+    private static let hasOwnExecutor = Atomic(false)
+    private static let ownExecutor = Mutex<UnownedTaskExecutor?>(nil)
+
+    /// Allows tasks with this executor preference to block the executor's thread. In a command, no other code runs on
+    /// this thread.
+    package static func stays(on executor: UnownedTaskExecutor) {
+        ownExecutor.withLock { $0 = executor }
+        hasOwnExecutor.store(true, ordering: .releasing)
+    }
+
+    /// Runs `body` on a worker thread. A cancellation of the task does not interrupt `body`.
     package static func run<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        if OwnExecutor.current != nil { return try body() }
+        if isOnOwnExecutor { return try body() }
         let outcome = Outcome<Value, Failure>()
         await withUnsafeContinuation { continuation in
             threads.add {
@@ -29,5 +39,10 @@ package enum BlockingWork {
     /// its task waits.
     private final class Outcome<Value: Sendable, Failure: Error>: Sendable {
         let result = Mutex<Result<Value, Failure>?>(nil)
+    }
+
+    private static var isOnOwnExecutor: Bool {
+        guard hasOwnExecutor.load(ordering: .acquiring), let own = ownExecutor.withLock({ $0 }) else { return false }
+        return withUnsafeCurrentTask { $0?.unownedTaskExecutor } == own
     }
 }

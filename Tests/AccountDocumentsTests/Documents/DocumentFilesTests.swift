@@ -47,6 +47,13 @@ struct DocumentFilesTests {
         #expect(folder.names(in: folder.files) == [])
     }
 
+    @Test func `Adds a staged file to which the first value of a new document refers`() async throws {
+        let archive = try folder.archive()
+        let staged = try await archive.stage(contentsOf: folder.source([1, 2]))
+        try await archive.change(from: [Note(text: "first", file: staged.id)], adding: [staged]) { _ in }
+        #expect(try await exported(staged.id, from: archive) == [1, 2])
+    }
+
     @Test func `Removes unused staged files, and refuses unknown file ids`() async throws {
         let archive = try folder.archive()
         let unnamed = try await archive.stage(contentsOf: folder.source([1]))

@@ -41,7 +41,9 @@ package struct KeyFile: KeyProvider {
     /// The old and the new key while a rotation is in progress, so that a later rotation can complete one that a crash
     /// interrupted.
     var rotation: (previous: KeyFile, next: KeyFile) {
-        (KeyFile(beside: self, extension: "previous"), KeyFile(beside: self, extension: "next"))
+        (
+            KeyFile(beside: self, extension: "rotation-previous"), KeyFile(beside: self, extension: "rotation-next")
+        )
     }
 
     private static let restore = "restore the right key file from a backup"

@@ -37,6 +37,7 @@ struct KeyRing: Sendable {
         for slots: [KeySlot], of envelope: Envelope, isInteractive: Bool
     ) async throws(AccountError) -> Match {
         var failure: AccountError?
+        var isLocked = false
         func note(_ error: AccountError) {
             logger?.debug("a key source does not open the archive", metadata: ["error": "\(error)"])
             failure = failure ?? error
@@ -46,7 +47,10 @@ struct KeyRing: Sendable {
             let slots = slots.filter { $0.kind == source.kind.slot }
             do {
                 let openers = try await unattendedOpeners(of: source, index, for: slots)
-                if openers.isEmpty { continue }
+                if openers.isEmpty {
+                    isLocked = true
+                    continue
+                }
                 for opener in openers {
                     if let match = try firstMatch(of: slots, with: opener, of: envelope) { return match }
                 }
@@ -76,7 +80,10 @@ struct KeyRing: Sendable {
                         "Account.plist does not open with this passphrase. You are not signed out; try again"))
             }
         }
-        throw failure ?? noKey(for: slots)
+        guard var failure else { throw noKey(for: slots) }
+        // The key that is missing may be the right one.
+        if isLocked { failure.cause = failure.cause ?? MissingKey.locked }
+        throw failure
     }
 
     private func unattendedOpeners(
@@ -136,13 +143,13 @@ struct KeyRing: Sendable {
                     + (places.isEmpty ? "here" : places))
         }
         let restore = "restore the key" + (places.isEmpty ? "" : " \(places)")
-        let isLost = kinds == [.keyFile] && sources.contains { ($0 as? KeyFile)?.isInContainer == true }
+        let isLost = kinds == [.keyFile] && sources.compactMap { $0 as? KeyFile }.allSatisfy(\.isInContainer)
         // A new archive would need the key in the environment too.
         let hasVariable = sources.contains { $0.kind == .environment }
         return AccountError(
             .noKey, "there is an account archive, but no key to open it",
             hint: hasVariable ? restore : "\(restore), or sign in again",
-            cause: isLost ? LostKeyFile() : nil)
+            cause: isLost ? MissingKey.lost : nil)
     }
 
     // MARK: New archives
@@ -240,6 +247,12 @@ struct KeyRing: Sendable {
     }
 }
 
-/// The cause of `noKey` if only a key file in the container opens the archive. Unlike a passphrase, a program or a file on
-/// another disk, such a file does not come back unless the user restores it.
-struct LostKeyFile: Error {}
+/// The cause of an error about an archive that does not open, if a key was missing.
+package enum MissingKey: Error {
+    /// Only a key file in the container opens the archive. Unlike a passphrase, a program or a file on another disk, such a
+    /// file does not come back unless the user restores it.
+    case lost
+
+    /// One key was wrong, and another one was missing, which may open the archive.
+    case locked
+}
