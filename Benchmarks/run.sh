@@ -10,7 +10,7 @@ export SWIFT_DETERMINISTIC_HASHING=1
 options=(--package-path Benchmarks -c release --explicit-target-dependency-import-check error)
 "${SWIFT:-swift}" build "${options[@]}"
 
-if [[ ${1:-} == --short ]]; then
+if [[ " $* " == *" --short "* ]]; then
     for product in account gists; do Scripts/build.sh integration --product "$product"; done
     products=$(Scripts/build.sh integration --show-bin-path)
     programs=(--account "$products/account" --gists "$products/gists")

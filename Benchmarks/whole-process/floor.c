@@ -1,7 +1,7 @@
-// The operations of the command in C: floor whoami|save ROOT, floor check ROOT PORT, floor range PORT KEY.
+// The operations of the command in C: floor whoami|save|none ROOT, floor check ROOT PORT, floor range PORT KEY.
 //
 // check: reads the account, makes the two requests of a session check, and saves the account. save: the same without the requests.
-// range: makes the request with which `account` reads its account from etcd; KEY is in Base64.
+// none: only starts and ends. range: makes the request with which `account` reads its account from etcd; KEY is in Base64.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -86,11 +86,12 @@ static void range(const char *port, const char *key) {
 int main(int count, char **arguments) {
     const char *task = count > 1 ? arguments[1] : "";
     int needs_port = strcmp(task, "check") == 0 || strcmp(task, "range") == 0;
-    if (count != (needs_port ? 4 : 3)) fail("usage", "floor whoami|save ROOT, floor check ROOT PORT, floor range PORT KEY");
+    if (count != (needs_port ? 4 : 3)) fail("usage", "floor whoami|save|none ROOT, floor check ROOT PORT, floor range PORT KEY");
     if (strcmp(task, "range") == 0) {
         range(arguments[2], arguments[3]);
         return 0;
     }
+    if (strcmp(task, "none") == 0) return 0;
     const char *root = arguments[2];
     char folder[2048], archive[4096], lock[4096], key[4096], name[256];
     snprintf(folder, sizeof folder, "%s/Documents", root);
