@@ -99,23 +99,6 @@ struct SecrecyTests {
         }
     }
 
-    @Test func `Other messages do not repeat a token that is an argument either`() async throws {
-        try await Container.run { container in
-            let account = try Tool.account(in: container)
-            let token = "zk3vq9xlmn0pqrstuvwxyz0123"
-            for arguments in [
-                ["rule", "which", "https://\(token)/team"], ["rule", "add", "https://\(token)"],
-                ["rule", "remove", "https://\(token)"], ["rule", "list", "--session", token],
-                ["status", "--session", token],
-            ] {
-                let outcome = try await account.run(arguments)
-                #expect([0, 1, 77].contains(outcome.exitCode), "\(outcome)")
-                #expect((outcome.output + outcome.errors).contains("(not shown)"), "\(outcome)")
-                expect(none: [token], in: outcome)
-            }
-        }
-    }
-
     @Test func `Files are private, and the archive shows neither user nor service`() async throws {
         try await run { user, _ in
             let login = user.account.command(

@@ -35,10 +35,10 @@ struct KeyDocument: Encodable {
         }
         if !rows.isEmpty { try Terminal.printTable(["ID", "KIND", "CREATED", "STATE"], rows) }
         for source in sources where slots.isEmpty {
-            try Terminal.printLine(styled: "at the next sign-in: \(given: source.text)")
+            try Terminal.printLine(styled: "at the next sign-in: \(source.text)")
         }
         for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.rawValue }) {
-            try Terminal.printLine(styled: "only for the next archive: \(given: source.text)")
+            try Terminal.printLine(styled: "only for the next archive: \(source.text)")
         }
     }
 }

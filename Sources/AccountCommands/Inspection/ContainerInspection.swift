@@ -14,12 +14,16 @@ struct ContainerInspection {
     /// cannot be read hides what is in it.
     func repair() async -> [Finding] {
         var fixed: [Finding] = []
+        var tried: Set<String> = []
         while true {
             var findings = findings()
-            for index in findings.indices { await findings[index].repairIfPossible() }
-            let new = findings.filter { finding in
-                finding.isFixed && !fixed.contains { $0.problem == finding.problem }
+            // A repair that had no effect does not count and is not tried again.
+            fixed.removeAll { earlier in findings.contains { $0.problem == earlier.problem } }
+            for index in findings.indices where !tried.contains(findings[index].problem) {
+                await findings[index].repairIfPossible()
+                if findings[index].isFixed { tried.insert(findings[index].problem) }
             }
+            let new = findings.filter(\.isFixed)
             guard !new.isEmpty else { return fixed + findings }
             fixed += new
         }

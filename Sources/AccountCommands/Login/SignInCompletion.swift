@@ -114,7 +114,7 @@ struct SignInCompletion<App: AccountApplication> {
         let name = session == .default ? "" : " (session \(session))"
         let client = account.isClient ? "the client " : ""
         let word = account.isNamedAfterAPI ? "to" : "as"
-        Terminal.say(.success, "Signed in \(word) \(client)\(bold: account.shownName)\(place)\(given: name).")
+        Terminal.say(.success, "Signed in \(word) \(client)\(bold: account.shownName)\(place)\(name).")
         let advice = await plan.authority.refreshTokenAdvice(usesBrowser: plan.way == .browser)
         let hint = context.hint(for: session)
         let limit = StateText.limit(of: account, advice: advice, isToken: plan.way == .token, hint)

@@ -37,7 +37,7 @@ enum SignInPlace: Equatable {
             Terminal.say(
                 nil,
                 """
-                Session \(context.session) stays signed in for \(other). The sign-in for \(given: url) goes to session \
+                Session \(context.session) stays signed in for \(other). The sign-in for \(url) goes to session \
                 \(session); to use it in other commands, add --session \(session).
                 """)
             return .session(session)

@@ -1,7 +1,7 @@
 import AccountSupport
 
-/// The parts of a command line that may be secrets, such as a token that the user typed as an argument. Texts for the user
-/// don't repeat them, because logs keep these texts.
+/// The parts of a command line that may be secrets, such as a token that the user typed as an argument. Errors don't repeat
+/// them, because logs keep errors.
 struct ArgumentSecrets: Sendable {
     /// What replaces a secret.
     private static let replacement = "(not shown)"

@@ -39,11 +39,6 @@ package struct StyledText: ExpressibleByStringInterpolation {
             parts.append((value.description.shown, false))
         }
 
-        /// Appends a value that the user typed as an argument, without its secrets; see ``ArgumentSecrets``.
-        package mutating func appendInterpolation(given value: some CustomStringConvertible) {
-            appendInterpolation(ArgumentSecrets.given.hidden(in: value.description))
-        }
-
         package mutating func appendInterpolation(bold value: some CustomStringConvertible) {
             parts.append((value.description.shown, true))
         }

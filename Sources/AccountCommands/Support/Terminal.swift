@@ -90,20 +90,18 @@ package enum Terminal {
         try printText(text.rendered(with: mark, isStyled: isStyled(.output)).inCommandWords + "\n")
     }
 
-    /// Prints a paragraph without the secrets among the arguments. On a terminal, breaks it between words, and indents all
-    /// lines but the first by two more columns.
+    /// Prints a paragraph. On a terminal, breaks it between words, and indents all lines but the first by two more
+    /// columns.
     static func printParagraph(_ text: String, mark: StyledText.Mark? = nil, indent: Int = 0) throws {
         let margin = String(repeating: " ", count: indent)
-        let text = ArgumentSecrets.given.hidden(in: text.shown.inCommandWords)
+        let text = text.shown.inCommandWords
         let lines = isTerminal(.output) ? text.lines(within: size(of: .output).columns - indent - 2) : [text]
         try printLine(mark, styled: StyledText(margin + lines.joined(separator: "\n  " + margin)))
     }
 
-    /// Prints a value after its label, without the secrets among the arguments. On a terminal, breaks it between words, below
-    /// its first line.
+    /// Prints a value after its label. On a terminal, breaks it between words, below its first line.
     static func printRow(_ label: String, _ value: String, isBold: Bool) throws {
         let width = knownSize(of: .output)?.columns
-        let value = ArgumentSecrets.given.hidden(in: value)
         let lines = width.map { value.shown.lines(within: $0 - label.columnCount) } ?? [value]
         for (index, line) in lines.enumerated() {
             let margin = index == 0 ? label : "".padding(to: label.columnCount)

@@ -228,7 +228,7 @@ struct ResponseParser: Sendable {
     func explanation(in object: ResponseObject?) -> String {
         guard let object else { return "" }
         let text = ServerText(secrets: text.secrets + object.secrets.values)
-        return ServiceExplanation.words(in: object.members, text).map { " (\($0))" } ?? ""
+        return ServiceExplanation.message(in: object.members, text).map { " (\($0))" } ?? ""
     }
 
     /// Returns whether the body contains the error `insufficient_scope`, which belongs in a challenge (RFC 6750,

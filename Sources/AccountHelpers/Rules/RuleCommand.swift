@@ -50,11 +50,11 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
         let replaced = try await context.preferences.changeRules { [rule] in $0.add(rule) }
         if options.json { return try JSONDocument.print(RuleDocument(rule)) }
         let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
-        Terminal.say(.success, "Programs use session \(given: rule.session) at \(given: rule.text)\(given: previous).")
+        Terminal.say(.success, "Programs use session \(rule.session) at \(rule.text)\(previous).")
         // If the store is unreachable, omit this note: the rule is already saved.
         if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
             let login = context.hint(for: rule.session).command("login")
-            Terminal.say(nil, "No user is signed in to that session yet: run `\(given: login)`.")
+            Terminal.say(nil, "No user is signed in to that session yet: run `\(login)`.")
         }
     }
 }
@@ -77,7 +77,7 @@ struct RuleListCommand<App: AccountApplication>: AccountSubcommand {
             )
             return Terminal.say(
                 nil,
-                "There are no rules\(given: place), so other programs get no tokens. Add one with `\(given: add)`.")
+                "There are no rules\(place), so other programs get no tokens. Add one with `\(add)`.")
         }
         try Terminal.printTable(
             ["SESSION", "URL", "USER NAME", "DIRECTORY"],
@@ -119,7 +119,7 @@ struct RuleRemoveCommand<App: AccountApplication>: AccountSubcommand {
         }
         if options.json { return try JSONDocument.print(["removed": removed.map(RuleDocument.init)]) }
         for rule in removed {
-            Terminal.say(nil, "Programs no longer use session \(given: rule.session) at \(given: rule.text).")
+            Terminal.say(nil, "Programs no longer use session \(rule.session) at \(rule.text).")
         }
     }
 }
@@ -167,7 +167,7 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             let add = context.hint.command("rule add \(url.origin)")
             Terminal.say(
-                nil, "No rule for \(given: url), so programs get no token for it. Add one with `\(given: add)`.")
+                nil, "No rule for \(url), so programs get no token for it. Add one with `\(add)`.")
         }
         if let problem { throw problem }
         if rule == nil { throw ExitCode.failure }

@@ -159,7 +159,7 @@ struct SetupCommand<App: AccountApplication>: ContextCommand {
             var rule = Rule(url: url, session: context.session)
             rule.signIn = await context.ruledAccount(of: rule.session).flatMap { RuleSignIn(of: $0, at: url) }
             _ = try await context.preferences.changeRules { [rule] in $0.add(rule) }
-            Terminal.say(.success, "Programs use session \(given: rule.session) at \(given: rule.url).")
+            Terminal.say(.success, "Programs use session \(rule.session) at \(rule.url).")
         }
     }
 

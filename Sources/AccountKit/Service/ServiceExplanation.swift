@@ -20,9 +20,8 @@ package enum ServiceExplanation {
     /// | `invalid-params`: an array of objects with `name` and `reason` | RFC 7807, section 3 |
     /// | `error`: an object with `message` | Google |
     package static func words(in object: JSONObject, _ text: ServerText) -> String? {
-        let nested: JSONObject = if case .object(let members)? = object["error"] { members } else { [:] }
-        let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
-        let message = (named + [nested["message"]]).lazy.compactMap { text.shown($0?.string) }.first
+        let nested = nestedError(in: object)
+        let message = message(in: object, text)
         var details = [
             object["errors"], object["message"], object["detail"], object["invalid-params"], nested["errors"],
         ]
@@ -32,6 +31,16 @@ package enum ServiceExplanation {
         guard !details.isEmpty else { return message }
         let joined = details.joined(separator: "; ")
         return text.shown(message.map { "\($0) (\(joined))" } ?? joined) ?? message
+    }
+
+    /// Returns only the message, without the details, for a response that may contain tokens in unknown places.
+    package static func message(in object: JSONObject, _ text: ServerText) -> String? {
+        let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
+        return (named + [nestedError(in: object)["message"]]).lazy.compactMap { text.shown($0?.string) }.first
+    }
+
+    private static func nestedError(in object: JSONObject) -> JSONObject {
+        if case .object(let members)? = object["error"] { members } else { [:] }
     }
 
     private static func details(in value: JSONValue?) -> [String] {

@@ -287,4 +287,14 @@ struct ResponseParserTests {
         // The explanation may not repeat a secret either.
         #expect(text.contains("The secret is wrong.") == (secret == canary), "\(text)")
     }
+
+    @Test(
+        arguments: [
+            #"{"error":{"code":0},"message":{"access_token":"\#(canary)","token":"\#(canary)"}}"#,
+            #"{"errors":[{"message":"\#(canary)"}],"detail":["\#(canary)"]}"#,
+        ])
+    func `Shows no part of a response that may contain a token in an unknown place`(body: String) {
+        let failure = failure { try ResponseParser(.token).credentials(in: .json(200, body), for: "tool") }
+        #expect(failure != nil && !"\(String(describing: failure))".contains(canary))
+    }
 }
