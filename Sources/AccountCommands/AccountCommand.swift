@@ -43,8 +43,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
         let own: [Group] = [
             (
                 "Sign in",
-                [LoginCommand<App>.self]
-                    + (App.acceptsIssuer && !HelpDetail.generatesCompletions ? [MachineLoginCommand<App>.self] : [])
+                [LoginCommand<App>.self] + (App.acceptsIssuer ? [MachineLoginCommand<App>.self] : [])
                     + [LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self]
             ),
             ("Tokens", [TokenCommand<App>.self, RefreshCommand<App>.self]),

@@ -179,9 +179,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             return code
         }
         do {
-            let text = help(for: error, showingAll: showsAll, tool: CommandLine.toolName)
-            let isScript = HelpDetail.generatesCompletions
-            try Terminal.printText((isScript ? CompletionScript.separatingMachine(text) : text) + "\n")
+            try Terminal.printText(help(for: error, showingAll: showsAll, tool: CommandLine.toolName) + "\n")
             return code
         } catch let error as AccountError {
             Terminal.say(error)

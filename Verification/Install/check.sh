@@ -59,13 +59,6 @@ source Verification/Install/completion.sh
 share=$root$prefix/share
 [[ $(completed "$share" "account wh") == whoami ]] || fail "bash does not complete a command: $(completed "$share" "account wh")"
 [[ $(completed "$share" "account whoami --off") == --offline ]] || fail "bash does not complete an option of a command"
-# `login` and `login machine` have their own options.
-[[ $(completed "$share" "account login mach") == machine ]] || fail "bash does not complete login machine"
-[[ $(completed "$share" "account login machine --client-sec") == --client-secret-stdin ]] || fail "bash does not complete an option of login machine"
-[[ $(completed "$share" "account login https://auth.example.com --devi") == --device ]] || fail "bash does not complete an option of login"
-for line in "login machine --devi" "login --client-sec"; do
-    [[ -z $(completed "$share" "account $line") ]] || fail "bash completes \`$line\` with an option of another command"
-done
 
 man=$share/man/man1
 # shown PAGE: the text of a manual page on a terminal.

@@ -13,8 +13,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 \(examples.map { HelpText.example("login\($0)") }.joined(separator: "\n"))
                 """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp)
                     + (App.acceptsIssuer
-                        ? "\n\nFor a sign-in without a user, see `\(CommandLine.toolName) help login machine`." : ""),
-            subcommands: App.acceptsIssuer && HelpDetail.generatesCompletions ? [MachineLoginCommand<App>.self] : [])
+                        ? "\n\nFor a sign-in without a user, see `\(CommandLine.toolName) help login machine`." : ""))
     }
 
     private static var defaultWay: String {
@@ -82,7 +81,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     var replace = false
 
     /// The options of ``MachineLoginCommand``, which earlier versions had here.
-    @OptionGroup(visibility: .private) var machine: MachineOptions<App>
+    @OptionGroup(visibility: HelpDetail.earlier) var machine: MachineOptions<App>
 
     @OptionGroup(title: "Common options") var session: SessionOption
 

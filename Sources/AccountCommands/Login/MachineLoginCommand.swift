@@ -3,17 +3,18 @@ import ArgumentParser
 
 /// A sign-in without a user: as a client, or with the identity of a workload.
 struct MachineLoginCommand<App: AccountApplication>: AccountSubcommand {
-    /// ``GivenArguments`` joins the two words. A completion script cannot contain the joined name.
+    /// ``GivenArguments`` joins the two words. Completion scripts cannot contain the name, and offer `machine` as the
+    /// argument of `login`.
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: HelpDetail.generatesCompletions ? "machine" : "login machine",
-            abstract: "Sign in without a user.",
+            commandName: "login machine", abstract: "Sign in without a user.",
             discussion: """
                 Signs in as a client, with a secret or a key, or with the identity that a platform gives to this \
                 program. The client secret is in \(App.clientSecretVariable), unless an option names another source.
 
                 \(examples.map(HelpText.example).joined(separator: "\n"))
-                """)
+                """,
+            shouldDisplay: !HelpDetail.generatesCompletions)
     }
 
     private static var examples: [String] {

@@ -9,9 +9,11 @@ enum HelpDetail {
     /// The visibility of an option that only the complete help shows.
     static var more: ArgumentVisibility { isShort ? .hidden : .default }
 
-    /// Whether the tree of commands is for a completion script, in which `machine` is a subcommand of `login`; see
-    /// ``CompletionScript``.
-    @TaskLocal static var generatesCompletions = CommandLine.arguments.contains {
+    /// The visibility of an earlier spelling. Completions offer the options of `login machine` for `login`, because they
+    /// regard `machine` as an argument.
+    static var earlier: ArgumentVisibility { generatesCompletions ? .default : .private }
+
+    static let generatesCompletions = CommandLine.arguments.contains {
         $0.hasPrefix("--generate-completion-script")
     }
 }
