@@ -108,7 +108,8 @@ extension Flows {
             guard !hasOtherKinds else { throw unreadable }
             do throws(AccountError) {
                 try await vault.ring.prepare()
-            } catch  where unreadable.code == .noKey && [.noKey, .misconfigured, .invalidArgument].contains(error.code) {
+            } catch  where unreadable.code == .noKey && [.noKey, .misconfigured, .invalidArgument].contains(error.code)
+            {
                 // The key that is missing here would open the archive.
                 throw unreadable
             }
