@@ -21,9 +21,8 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
 
     @Flag(
         help: """
-            Sign out even if data is lost: unsent changes, or an archive that cannot be opened here, because it is \
-            locked or because machines share it. These machines are then signed out too, and the tokens in the archive \
-            stay valid at the service.
+            Sign out even if this loses unsent changes, or if the archive is locked or cannot be opened here. If machines \
+            share the archive, this signs them all out. The tokens in the archive stay valid at the service.
             """)
     var force = false
 

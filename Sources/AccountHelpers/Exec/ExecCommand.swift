@@ -8,7 +8,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
         CommandConfiguration(
             commandName: "exec", abstract: "Run a command with an access token in its environment.",
             discussion: """
-                `exec` replaces itself with the command, which receives signals directly and sets the exit code. Exit \
+                `exec` replaces itself with the command. The command receives signals directly and sets the exit code. Exit \
                 code 127 means that the command was not found; exit code 126 means that it cannot be run. Without a \
                 token, `exec` does not run the command. The token is not refreshed while the command runs: for commands \
                 that outlive the token, see `\(CommandLine.toolName) keep`. The command does not receive anything that \
