@@ -146,7 +146,7 @@ private struct ExpectedEvents {
     var events: [[UInt8]] = []
     var lastEventID: String?
 
-    /// The length of the longest data.
+    /// The length of the longest data of an event for MCP.
     var longest = 0
 
     init(_ stream: [UInt8]) {
@@ -175,7 +175,7 @@ private struct ExpectedEvents {
             default: break
             }
             let joined = Array(data.joined(separator: [0x0A]))
-            longest = max(longest, joined.count)
+            if type == "message" { longest = max(longest, joined.count) }
             guard line.isEmpty else { continue }
             if let id { lastEventID = id }
             if !joined.isEmpty, type == "message" { events.append(joined) }
