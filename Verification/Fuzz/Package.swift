@@ -52,5 +52,9 @@ for target in package.targets where target.type != .system {
         .enableUpcomingFeature("MemberImportVisibility"),
         .unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing"]),
     ]
+    // As in the root package.
+    if ["AccountCrypto", "AccountSupport", "AccountKit"].contains(target.name) {
+        target.swiftSettings?.append(.enableUpcomingFeature("NonisolatedNonsendingByDefault"))
+    }
     target.linkerSettings = [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
 }

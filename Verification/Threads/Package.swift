@@ -46,12 +46,15 @@ let package = Package(
         .testTarget(
             name: "AccountKitTests",
             dependencies: [
-                "AccountCrypto", "AccountKit", "AccountTesting", .product(name: "Logging", package: "swift-log"),
+                "AccountCrypto", "AccountKit", "AccountTesting", "TestScene",
+                .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Vault/Fixtures"]),
         .testTarget(
             name: "AccountTestingTests",
-            dependencies: ["AccountKit", "AccountTesting", .product(name: "Logging", package: "swift-log")]),
+            dependencies: [
+                "AccountKit", "AccountTesting", "TestScene", .product(name: "Logging", package: "swift-log"),
+            ]),
         .testTarget(
             name: "AccountDocumentsTests",
             dependencies: [
@@ -67,4 +70,8 @@ for target in package.targets where target.type != .system {
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
     ]
+    // As in the root package.
+    if ["AccountCrypto", "AccountSupport", "AccountKit", "AccountKitTests"].contains(target.name) {
+        target.swiftSettings?.append(.enableUpcomingFeature("NonisolatedNonsendingByDefault"))
+    }
 }

@@ -133,6 +133,26 @@ func signIn(_ session: SessionName = .default, in container: AppContainer, clien
     }
 }
 
+/// Refreshes, and returns whether the next process has the new tokens. The functions of AccountKit run on the actor of the
+/// caller, and a refresh is a separate task. This function is not on the main actor, so that one thread makes all calls.
+func refresh(in container: AppContainer, with service: Service) async throws -> Bool {
+    try await AccountStore(container: container).refresh(with: service)
+    let stored = await AccountStore(container: container).load().account
+    return stored?.credentials.accessToken == Secret("canary-access-8e4b")
+}
+
+/// Refreshes while another process signs out, and returns the number of pending revocations.
+func refreshLate(in container: AppContainer) async throws -> Int {
+    let store = AccountStore(container: container)
+    do {
+        // Acts like another process.
+        try await store.refresh(with: Service { try await AccountStore(container: container).signOut() })
+    } catch {
+        if error.code != .notSignedIn { throw error }
+    }
+    return try await store.pendingRevocations().count
+}
+
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
 let app = ProcessInfo.processInfo.environment["EXERCISER_APP"] ?? "exerciser"
@@ -159,20 +179,10 @@ do {
         case .unreadable(let error): print("unreadable \(error.code)")
         }
     case "refresh", "refresh-slowly":
-        try await AccountStore(container: container).refresh(
-            with: Service(ballast: argument, isSlow: arguments[2] == "refresh-slowly"))
-        // The state for the next process.
-        let stored = await AccountStore(container: container).load().account
-        print("refreshed, \(stored?.credentials.accessToken == Secret("canary-access-8e4b"))")
+        let service = Service(ballast: argument, isSlow: arguments[2] == "refresh-slowly")
+        print("refreshed, \(try await refresh(in: container, with: service))")
     case "refresh-late":
-        let store = AccountStore(container: container)
-        do {
-            // Acts like another process.
-            try await store.refresh(with: Service { try await AccountStore(container: container).signOut() })
-        } catch {
-            if error.code != .notSignedIn { throw error }
-        }
-        print("signed out, \(try await store.pendingRevocations().count) pending revocations")
+        print("signed out, \(try await refreshLate(in: container)) pending revocations")
     case "sign-in-bob":
         let credentials = Credentials(
             accessToken: Secret("canary-access-b0b1"), refreshToken: Secret("canary-refresh-b0b2"),
