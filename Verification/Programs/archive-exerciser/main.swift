@@ -153,6 +153,11 @@ func refreshLate(in container: AppContainer) async throws -> Int {
     return try await store.pendingRevocations().count
 }
 
+/// Signs out, not on the main actor either: the store revokes the tokens in a separate task.
+func leave(_ container: AppContainer) async throws -> RevocationOutcome {
+    try await AccountStore(container: container).signOut(with: Service()).revocation
+}
+
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
 let app = ProcessInfo.processInfo.environment["EXERCISER_APP"] ?? "exerciser"
@@ -191,7 +196,7 @@ do {
         try await store.signIn { Account(id: "2", username: "bob", credentials: credentials) }
         print("signed in, \(try await store.pendingRevocations().count) pending revocations")
     case "leave":
-        switch try await AccountStore(container: container).signOut(with: Service()).revocation {
+        switch try await leave(container) {
         case .queued: print("left, undelivered")
         case .lost: print("left, lost")
         case .done, .notNeeded, .refused, .notSupported: print("left")
