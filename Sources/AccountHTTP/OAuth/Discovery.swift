@@ -163,7 +163,7 @@ struct Discovery: Sendable {
 }
 
 extension AuthorityError {
-    /// What a server answered instead of a document.
+    /// The response of a server instead of a document.
     var answerText: String {
         switch self {
         case .intercepted(let text), .unclear(let text), .misconfigured(let text): text

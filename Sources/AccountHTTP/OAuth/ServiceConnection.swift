@@ -9,7 +9,7 @@ final class ServiceConnection: Sendable {
     /// The entry of the service, if AccountKit has one.
     let known: KnownService?
 
-    /// The entry of the service, also for an issuer at its host that has no entry of its own, such as a tenant.
+    /// The entry of the service, also for an issuer without an entry at the same host, such as a tenant.
     let serviceAtHost: KnownService?
 
     /// Differences for an issuer that an API named; `nil` for one that the app or the user named.

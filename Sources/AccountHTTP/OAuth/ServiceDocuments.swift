@@ -103,7 +103,7 @@ final class ServiceDocuments: Sendable {
     private func fetch(_ number: Int) async throws(AuthorityError) -> Found {
         let urls = number == 0 ? discovery.urls : try await found(number - 1).unread
         var search = DocumentSearch(send: send)
-        // Only the first document decides whether the service can be trusted. A further one that cannot is not used.
+        // Only the first document decides whether the service can be trusted. Ignore a further document that cannot be trusted.
         let read = number == 0 ? discovery.read : discovery.document
         var result = try await search.document(at: urls, read)
         if result == nil { result = try await search.documentAtSecondTry(read) }

@@ -1,6 +1,6 @@
 import AccountSupport
 
-/// What a refresh requests: which grant, whether it spends the refresh token, and what a response means.
+/// The request of a refresh: its grant, whether it spends the refresh token, and the meaning of a response.
 enum RefreshGrant: Sendable {
     /// New tokens for the session, with its refresh token.
     case session

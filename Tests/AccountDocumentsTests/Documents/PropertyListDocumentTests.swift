@@ -49,7 +49,7 @@ struct PropertyListDocumentTests {
 
     @Test func `Rejects a property list whose nesting would exhaust the stack`() throws {
         let count = 20_000
-        // What may hide a tag from the check, but not from the decoder: before the arrays, and in each of them.
+        // Texts that may hide a tag from the check, but not from the decoder: before the arrays, and in each array.
         let hidings = [
             ("", ""), ("", "<!-- </array> -->"), ("", "<![CDATA[</array>]]>"), ("", "<!--></array>-->"),
             ("", "<?x </array> ?>"), ("", "<?></array> ?>"), ("<?x <!-- ?>", ""), ("<!DOCTYPE plist \"<!--\">", ""),

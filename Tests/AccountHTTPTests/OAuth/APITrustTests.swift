@@ -6,8 +6,8 @@ import Testing
 
 @testable import AccountHTTP
 
-/// What an API may decide by naming an authorization server, and what only the app, the user or the entry of a known
-/// service may decide.
+/// The decisions that an API makes by naming an authorization server, and those that only the app, the user or the entry
+/// of a known service makes.
 struct APITrustTests {
     /// An API at `/mcp`, and its authorization server.
     private static func respond(
